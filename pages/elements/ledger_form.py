@@ -1,6 +1,7 @@
 """The ledger in the app: which data set a spend counts against, and the spend itself."""
 
 import itertools
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -103,7 +104,7 @@ def _spend_plan(mu: float) -> SpendPlan | None:
     refuse_swapped(ledger, tables, events)
     recognised = known_as(ledger, tables, events)
     # The name under which the ledger knows these rows, where it knows them under one.
-    known = min(recognised) if len(recognised) == 1 else tables.title
+    known = min(recognised) if len(recognised) == 1 else suggested_name(tables.title)
     # One below the other: a name that is cut is no name.
     name = tables.registered or st.text_input(**control("ledger-name", _at(tables), value=session().dataset or known))
     purpose = st.text_input(**control("ledger-purpose", _at(tables)))
@@ -148,12 +149,23 @@ def _at(tables: Tables) -> str:
     return f"-{tables.key[:12]}"
 
 
+def suggested_name(title: str) -> str:
+    """Return a name of a data set to begin with: the words that the names of both its files begin with, else the title.
+
+    >>> suggested_name("survey_private.csv, survey_public.csv"), suggested_name("pay.csv, sample.csv")
+    ('survey', 'pay.csv, sample.csv')
+    """
+    stems = [re.split(r"[_\- ]+", name.rpartition(".")[0]) for name in title.split(", ")]
+    alike = itertools.takewhile(lambda words: len(set(words)) == 1, zip(*stems, strict=False))
+    return " ".join(words[0] for words in alike) if len(stems) > 1 and stems[0][:1] == stems[1][:1] else title
+
+
 def data_set(tables: Tables) -> str:
     """Return the data set that a release from the open tables counts against; empty where it is noted here alone."""
     if tables.may_be_studied and not st.session_state.get("ledger-study"):
         return ""
     typed = str(st.session_state.get(f"ledger-name{_at(tables)}", "")).strip()
-    return tables.registered or typed or session().dataset or tables.title
+    return tables.registered or typed or session().dataset or suggested_name(tables.title)
 
 
 def counted() -> Account | None:

@@ -7,7 +7,6 @@ from pages.elements.controls import pick
 from pages.elements.session import session
 from pages.elements.widgets import number
 from pmtcore.accounting.budgets import FIRST, MEAN, MOST_ROWS, Unit
-from pmtcore.base.escaping import markdown as plain
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.releases.register import Tables
 from pmtcore.tables.choices import Choices
@@ -47,7 +46,6 @@ def declared(problem: Problem) -> int:
     """Draw how many rows one person is taken to have: asked for only where nothing decides it."""
     tables = session().tables
     fixed = problem.unit or (tables.source.unit if tables is not None and tables.source is not None else None)
-    if fixed is not None:
-        st.caption(plain(fixed.words))
+    if fixed is not None:  # the guarantee beside it has it in words
         return fixed.rows
     return int(number(st, "release-rows", 1, MOST_ROWS, start=1))

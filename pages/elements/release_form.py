@@ -13,7 +13,7 @@ from pages.elements.widgets import (
     deployments,
     show_error,
 )
-from pmtcore.accounting.budgets import only_responses
+from pmtcore.accounting.budgets import only_responses, reporting_delta
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import InputError
@@ -57,17 +57,23 @@ def more(public: PublicData) -> None:
     import_configuration()
 
 
-def cost(prospect: Preview) -> None:
-    """Draw what the budget buys and what it costs, in all units and in words."""
+def cost(prospect: Preview, rows: int) -> None:
+    """Draw what the budget buys and what it costs, in all units and in words.
+
+    Args:
+        prospect: of the release.
+        rows: number of private rows.
+    """
     guarantee = prospect.guarantee
     if guarantee.mu == 0:
         st.markdown(f"{badge(Label.PUBLIC)} Costs nothing: no private row is read.")
         st.markdown(plain(figures.predicted_words(prospect)))
         return
     person = guarantee.person
+    chosen = " (chosen by the number of rows)" if guarantee.delta == reporting_delta(rows) else ""
     costs = unbroken(
         f"**Costs.** mu = {said(person.mu, 4)} · rho = {said(person.rho, 4)} · epsilon = {said(person.epsilon, 4)} at "
-        f"delta {power_of_ten(guarantee.delta)}. {strength(person.mu).sentence} "
+        f"delta {power_of_ten(guarantee.delta)}{chosen}. {strength(person.mu).sentence} "
         f"{plain(f'{guarantee.unit.words} {only_responses(guarantee.as_dict())}'.strip())}"
     )
     st.markdown(costs, help=help_for("mu", "rho", "epsilon", "delta"))

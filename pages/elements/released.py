@@ -52,10 +52,13 @@ from pmtcore.report.words import (
     example_words,
     leaning_words,
     parts_words,
+    planned_words,
+    prior_levels,
     private_words,
     public_fit_words,
     reference_levels,
     release_words,
+    unit_step,
 )
 from pmtcore.tables.choices import Choices
 
@@ -151,16 +154,20 @@ def coefficients(release: Release, here: str = "") -> None:
     rows = forest.for_all_effects(drawn, unit, freedom)
     # The sentence is about a row of the picture: with its band, and under the name that the coefficient has.
     named = rows.assign(coefficient=rows["effect"]) if "effect" in rows else rows
-    example = example_words(named, unit, references, release.public.zero_one, ordered=ordered)
+    spread = dict(zip(release.names, map(float, release.public.spread), strict=False))
+    example = example_words(named, unit, references, release.public.zero_one, spread=spread, ordered=ordered)
     parts = release_words(release, unit.step == "spread")
     st.markdown(f"{badge(label(release))} **{plain(example or parts)}**")
     if len(shown):
-        figure = forest.multiples(shown, unit, freedom) if view == "levels" else forest.forest(rows, unit)
+        by_prior = forest.marked(rows, prior_levels(release.notes))
+        figure = forest.multiples(shown, unit, freedom) if view == "levels" else forest.forest(by_prior, unit)
         picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")
         if read_as := [note for note in release.notes if kind_of(note) in _READ_AS]:
             st.caption(plain(" ".join(read_as)))
-        if alarm := public_fit_words(table, release.public_rows):
-            st.markdown(f":material/warning: {plain(alarm)}")
+        if list(by_prior["coefficient"]) != list(rows["coefficient"]):
+            st.caption(plain(forest.BY_PRIOR))
+        if beside := public_fit_words(table, release.public_rows):
+            st.caption(plain(beside))
         with st.expander("Table", icon=":material/table_rows:"):
             frame(forest.displayed(shown, unit), f"Coefficients: {unit.words}")
             download_table(forest.displayed(shown, unit), "coefficients-shown")
@@ -197,8 +204,10 @@ def on_open_tables(release: Release, request: Request) -> str:
         problem = current_problem()
         if session().chosen.get(session().next_request) != problem.choices:
             return ""
-        words = as_planned_words(release, prospect(problem, request).predicted)
-        return " ".join(sentence for sentence in (words, cautions.gaps(problem)) if sentence)
+        predicted = prospect(problem, request).predicted
+        chosen = str(st.session_state.get("plan-coefficient", release.names[0]))
+        told = planned_words(release, predicted, chosen, unit_step(chosen, release.notes))
+        return " ".join(filter(None, (told, as_planned_words(release, predicted), cautions.gaps(problem))))
     except InputError:
         return ""
 

@@ -43,10 +43,17 @@ def previews(problem: Problem, mu: float) -> Sequence[Preview]:
     return [prospect(problem, Request(METHOD, Budget(mu), {"retrieved": choice, "delta": delta})) for choice in CHOICES]
 
 
-def show_retrieved(facts: Facts, recycled: bool, key: str) -> None:
-    """Draw spent, retrieved and recycled, in figures and as one bar."""
+def show_retrieved(facts: Facts, recycled: bool, key: str, of: str = "") -> None:
+    """Draw spent, retrieved and recycled, in figures and as one bar.
+
+    Args:
+        facts: of the plan or the release.
+        recycled: whether the retrieved part makes the noise smaller.
+        key: of the picture.
+        of: what each name begins with, where the figures are of a method that is not planned.
+    """
     for column, (name, value) in zip(st.columns(3), figures.retrieved_metrics(facts, recycled).items(), strict=True):
-        column.metric(name, f"ε {value}", help=help_for("retrieved"))
+        column.metric(f"{of}{name}", f"ε {value}", help=help_for("retrieved"))
     alt = "Where the planned epsilon goes: noise, Jacobian, retrieved"
     drawn, table = figures.retrieved(facts), figures.retrieved_table(facts)
     chart(drawn, key, alt, table, label=Label.PUBLIC, words=figures.retrieved_words(facts))
@@ -59,10 +66,10 @@ def planned_on_open_table(problem: Problem, mu: float, key: str) -> None:
     back = figures.amount_words(recycled.facts)
     words = f"Your plan, {in_quotes(plan)}, retrieves {back}."
     if plan != METHOD:
-        other = f"With {in_quotes(METHOD)} instead, {back} would come back:"
+        other = f"With {in_quotes(METHOD)} instead, {back} could be used for smaller noise:"
         words = f"Your plan, {in_quotes(plan)}, retrieves nothing. {other}"
     st.markdown(f"{badge(Label.PUBLIC)} {plain(words)}")
-    show_retrieved(recycled.facts, True, key)
+    show_retrieved(recycled.facts, True, key, "" if plan == METHOD else f"If {METHOD}: ")
     if words := figures.bought_words(recycled, returned):
         st.markdown(f"{badge(Label.PUBLIC)} {words}")
 

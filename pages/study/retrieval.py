@@ -41,7 +41,7 @@ def ask() -> tuple[RetrievalPlan, float]:
 def numbers(plan: RetrievalPlan, split: BudgetSplit) -> None:
     """Draw the parts and the guarantee, its relation in words and converted; each amount is in one figure alone."""
     recycled = split.retrieved if split.choice == "recycle" else 0.0
-    back = {"recycle": "Example: retrieved, recycled as noise", "return": "Example: retrieved, and returned"}
+    back = {"recycle": "Example: retrieved, used for smaller noise", "return": "Example: retrieved, returned"}
     parts = (
         ("Example: spent on noise", split.noise_epsilon - recycled, ""),
         ("Example: spent on the Jacobian", split.jacobian_epsilon, "jacobian"),

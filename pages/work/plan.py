@@ -159,10 +159,8 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
     told = (parts, figures.truncation_words(here))
     terms = help_for("privacy_sd", "sampling_sd", "truncation_sd")
     st.caption(" ".join(words for words in told if words), help=terms)
-    strength_line(mu)
     if nobody := unprotected_words(mu):
         st.warning(nobody, icon=":material/warning:")
-    st.caption(delta_line(problem, mu))
     other = narrowest(curves.at_budget(mu), here)
     if other is not None:
         st.markdown(f"{badge(Label.PUBLIC)} {plain(figures.narrower_words(here, other))}")
@@ -177,6 +175,9 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
         workflow_state.carry(here.method, mu)
         session().begin_request()
         st.switch_page("pages/work/release.py")
+    # Below the way on, which stays on the first screen of a projector.
+    strength_line(mu)
+    st.caption(delta_line(problem, mu))
 
 
 def delta_line(problem: Problem, mu: float) -> str:
@@ -233,7 +234,8 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, *, mu: 
         st.markdown(f"{badge(Label.PUBLIC)} {answered[4]}")
 
 
-title, choice = st.columns([1, 2], vertical_alignment="center")
+with st.container(key="above"):
+    title, choice = st.columns([1, 2], vertical_alignment="center")
 title.title("Plan")
 with choice:
     asked = segments("plan-for", {"one": "One regression", "many": "Many questions (Explore)"}, "one")

@@ -64,10 +64,10 @@ def confirm(problem: Problem, request: Request, expected: Preview, biased: Seque
         ask_for(where, problem, request)
         return
     if unanswered := sum(one.is_open for one in of_open_tables()):
-        words = f"Data: {plural(unanswered, 'finding')} open"
+        words = f"{plural(unanswered, 'open question')} on Data"
         st.page_link("pages/work/data.py", label=words, icon=":material/warning:")
     if biased:
-        st.caption(f":material/warning: {plural(len(biased), 'warning')} below: what biases the coefficients.")
+        st.caption(f":material/warning: {plural(len(biased), 'warning')} about bias at the foot of this page.")
     pressed = form.agreed(problem, expected, id)
     source = noise_source()
     if pressed:
@@ -141,14 +141,15 @@ def page(problem: Problem) -> None:
         head(thread, problem)
         if asked is not None:
             with middle:
-                form.cost(asked[1])
+                form.cost(asked[1], problem.private.n)
             with right:
                 confirm(problem, *asked, biased)
     st.caption(
         "A rehearsal on rows that anybody may study: nothing here is published. On your own tables a release spends "
         "budget permanently."
         if state.studied
-        else "A release spends budget permanently. All before the button is free, and public as numbers of rows are."
+        else "A release spends budget permanently. Everything up to the button costs nothing, and shows only public "
+        "things, such as the number of rows."
     )
     cautions.say(problem, biased)
     if asked is not None:

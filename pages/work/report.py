@@ -70,11 +70,15 @@ def ledger() -> Ledger | None:
 
 def page() -> None:
     """Draw the whole page: which release, its downloads, its report."""
-    with suppress(InputError):
-        workflow_state.steps("report", current_problem())
-    book = ledger()
+    thread, book = st.container(), ledger()
+
+    def steps() -> None:
+        with thread, suppress(InputError):
+            workflow_state.steps("report", current_problem())
+
     filed = releases(book)
     if not filed:
+        steps()
         st.info("There is no release yet: a report is made of one.", icon=":material/info:")
         st.page_link("pages/work/release.py", label="Go to Release", icon=":material/verified_user:")
         return
@@ -90,15 +94,17 @@ def page() -> None:
         help="Of this session, and those that the ledger keeps.",
     )
     chosen = filed[key]
-    if key not in session().released:
+    if key in session().released:
+        steps()
+    else:  # the steps are of the open table, and would stand above another one
         st.caption("This session did not make this release from the table that is open; the report names its data set.")
     head = None if book is None or chosen.account is None else book.verify()["head"]
     arguments = (chosen.record, None if chosen.account is None else chosen.account.as_dict(), head)
-    answers = pinned_answers(chosen.record)
+    named: dict[str, Any] = {"answers": pinned_answers(chosen.record), "table": session().titles.get(key, "")}
     more: dict[str, Any] = {"on_click": "ignore", "width": "stretch"}
     middle.download_button(
         "Report (HTML)",
-        lambda: report(*arguments, answers=answers),
+        lambda: report(*arguments, **named),
         file_name(chosen.record, "report", "html"),
         "text/html",
         icon=":material/description:",
@@ -112,7 +118,7 @@ def page() -> None:
         **more,
     )
     with st.container(key="report-text", border=True):
-        st.html(embedded(*arguments, answers=answers))
+        st.html(embedded(*arguments, **named))
 
 
 st.title("Report")

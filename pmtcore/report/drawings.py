@@ -114,6 +114,10 @@ def forest(release: Mapping[str, Any]) -> str:
             f'<line x1="{x(a):.1f}" y1="{y}" x2="{x(b):.1f}" y2="{y}" {dash}stroke="#0072B2" stroke-width="3"/>'
         )
         lines.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="{_DOT}" fill="#0072B2"/>')
+        # A bar that runs off the axis is not read as one that ends there.
+        for end, anchor, sign in ((a, "start", "◂"), (b, "end", "▸")):
+            if not low <= end <= high:
+                lines.append(f'<text x="{x(end):.1f}" y="{y + 5}" text-anchor="{anchor}">{sign}</text>')
         told = "{} ({} to {})".format(*with_equal_decimals(value, a, b))
         if len(shown) + len(told) < _LETTERS - _APART:
             lines.append(f'<text x="{_WIDTH - _EDGE}" y="{y - 10}" text-anchor="end" {_ON_WHITE}>{told}</text>')
@@ -122,13 +126,13 @@ def forest(release: Mapping[str, Any]) -> str:
         str(release["target"]), release["public"].get("positive")
     )
     title = f"change of {of} for {step_words(names, zero_one)};"
-    words = [*wrap(title, _LETTERS), "dot: coefficient, bar: 95 % limits"]
+    words = [*wrap(title, _LETTERS), "dot: coefficient, bar: 95 % band"]
     words += [f"dashed: {BAND_OF_ALL}"] * any(dashes)
     lines += [
         f'<text x="{_WIDTH / 2:.0f}" y="{foot + 34 + 16 * at}" text-anchor="middle">{escape(text)}</text>'
         for at, text in enumerate(words)
     ]
-    label = f"Coefficients for {step_words(names, zero_one)}, with 95 % limits; the table below has the same figures"
+    label = f"Coefficients for {step_words(names, zero_one)}, with 95 % bands; the table below has the same figures"
     size = f"0 0 {_WIDTH} {foot + 26 + 16 * len(words)}"
     return f'<svg class="rows" viewBox="{size}" role="img" aria-label="{label}">{"".join(lines)}</svg>'
 

@@ -65,7 +65,12 @@ _ALONE = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-
 
 
 def report(
-    record: ReleaseRecord, account: Mapping[str, Any] | None = None, head: str | None = None, *, answers: str = ""
+    record: ReleaseRecord,
+    account: Mapping[str, Any] | None = None,
+    head: str | None = None,
+    *,
+    answers: str = "",
+    table: str = "",
 ) -> str:
     """Return the report of one release.
 
@@ -74,6 +79,7 @@ def report(
         account: the data set's account in the ledger, in plain fields.
         head: of the ledger's chain, so that cut-off events can be noticed.
         answers: what a released moment was asked, as :func:`pmtcore.report.figures.explore.answers` has it.
+        table: title of the table, for a release that is in no ledger.
 
     Raises:
         TypeError: a private figure is among the fields.
@@ -85,7 +91,7 @@ def report(
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{heading}</title>\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{heading}</h1>\n"
-        + _contents(fields, book, head, answers)
+        + _contents(fields, book, head, answers, table)
         + "\n</main>\n</body>\n</html>\n"
     )
 
@@ -108,7 +114,12 @@ _NAME_PART = 40  # characters of a part of a file's name
 
 
 def embedded(
-    record: ReleaseRecord, account: Mapping[str, Any] | None = None, head: str | None = None, *, answers: str = ""
+    record: ReleaseRecord,
+    account: Mapping[str, Any] | None = None,
+    head: str | None = None,
+    *,
+    answers: str = "",
+    table: str = "",
 ) -> str:
     """Return what the report says, without its frame and style; headings are one level lower, drawings are images.
 
@@ -117,11 +128,12 @@ def embedded(
         account: the data set's account in the ledger, in plain fields.
         head: of the ledger's chain.
         answers: as of :func:`report`.
+        table: as of :func:`report`.
 
     Raises:
         TypeError: a private figure is among the fields.
     """
-    text = report(record, account, head, answers=answers)
+    text = report(record, account, head, answers=answers, table=table)
     body = text[text.index("<main>") + len("<main>") : text.rindex("</main>")]
     # Every "<" of a name or a value is escaped, so these are headings of the report alone.
     for level in reversed(_LEVELS):
@@ -139,12 +151,12 @@ def _as_image(drawing: re.Match[str]) -> str:
     return f'<img{small} alt="{label.group(1) if label else ""}" src="data:image/svg+xml;base64,{data}">'
 
 
-def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str | None, answers: str) -> str:
+def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str | None, answers: str, title: str) -> str:
     """Return all parts below the title, those that a stakeholder needs first."""
     picture, tables = _coefficients(record)
     # What was promised stands before all figures: it is what a privacy officer reads for.
     # Its questions follow, which a privacy officer answers: long tables come after them.
-    parts = [_summary(record, _entry(record, book)), picture, _guarantee(record, book), _checklist(record)]
+    parts = [_summary(record, _entry(record, book), title), picture, _guarantee(record, book), _checklist(record)]
     parts += [f"<h2>All coefficients</h2>\n{tables}"] * bool(tables)
     parts += [
         answers,
@@ -186,7 +198,7 @@ def _entry(record: ReleaseRecord, account: Mapping[str, Any] | None) -> Mapping[
     return next((entry for entry in entries if entry["key"] == key), {})
 
 
-def _summary(record: ReleaseRecord, entry: Mapping[str, Any]) -> str:
+def _summary(record: ReleaseRecord, entry: Mapping[str, Any], title: str) -> str:
     alarm = disagreement_of(record)
     nobody = unprotected_words(float(of_person(record["guarantee"])["mu"]))
     if record["standing"] == "sound" and nobody:
@@ -210,14 +222,21 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any]) -> str:
     facts = [
         ("Made (UTC)" if ":" in at else "Made on", escape(at)),
         ("Purpose", escape(entry.get("purpose", "")) or "none was stated"),
-        ("Data set", escape(record.get("ledger", {}).get("dataset", "")) or "without a name: in no ledger"),
+        (
+            "Data set",
+            escape(record.get("ledger", {}).get("dataset", "")) or f"{escape(title) or 'without a name'}: in no ledger",
+        ),
         ("What left the private rows", escape(_left(record))),
         *(
             [("Also left, in the file of the release (JSON) alone", escape("; ".join(unshown)))]
             if (unshown := _unshown(record))
             else []
         ),
-        *([(NAME, escape(truncation_of(record).removeprefix(f"{NAME}: ")))] if record["guarantee"]["mu"] else []),
+        *(
+            [(NAME, escape(truncation_of(record).removeprefix(f"{NAME}: ").replace("\xa0", " ")))]
+            if record["guarantee"]["mu"]
+            else []
+        ),
         ("Computed by", escape(str(record.get("software", "unknown")))),
     ]
     scale = SCALES.get(record["public"].get("family", ""), "")
@@ -421,11 +440,11 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     notes = f'<ul class="note">{notes}</ul>' if notes else ""
     extra = [(NAME, escape(share.words)) for share in shortened(record["released"])]
     extra += _figures(record["released"])
-    times = (f"{ratio}, with its limits",) * bool(ratio)
-    steps_of = ("change for a step", "95 % limits", *times) if drawn else ()
+    times = (f"{ratio}, with its band",) * bool(ratio)
+    steps_of = ("change for a step", "95 % band", *times) if drawn else ()
     if not drawn:
         rows = [(row[0], *row[3 + bool(ratio) :]) for row in rows]
-    head = ("coefficient", *steps_of, "for one unit", "95 % limits", *times, *(f"{part} sd" for part in parts))
+    head = ("coefficient", *steps_of, "for one unit", "95 % band", *times, *(f"{part} sd" for part in parts))
     left_out = few_words([name for name in record["coefficients"] if name in bands and name != INTERCEPT])
     step = step_words(record["coefficients"], zero_one)
     picture = f'<p class="note">{escape(_PER_STEP.format(step=step))} {left_out}</p>{forest(record)}' if drawn else ""
@@ -479,8 +498,8 @@ _PER_STEP = (
     "unit of the feature, are under All coefficients."
 )
 _IN_UNITS = (
-    "Standard errors by part are for one unit of the feature. The 95 % limits are those of all parts together: the "
-    "root of the sum of their squares, times a quantile of Student's distribution, which is above 1.96"
+    "Standard errors by part are for one unit of the feature. The 95 % band is that of all parts together: its "
+    "half-width is the root of the sum of their squares, times a quantile of Student's distribution above 1.96"
 )
 _RELATIONS = (
     "This release is stated under replace-one: a row replaced is one removed and one added. What a deployment states "

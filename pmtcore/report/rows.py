@@ -25,7 +25,7 @@ BAND_OF_ALL = "95 % for all levels of its column together"
 # The level of every band.
 _LEVEL = 0.95
 # An effect whose band ends beyond this multiple of what four in five rows need is drawn at the edge, with its figure.
-_EDGE, _INSIDE, _STRETCH = 3.0, 0.8, 2.0
+_EDGE, _INSIDE, _STRETCH = 2.0, 0.8, 1.5
 
 
 def source(name: str) -> str:
@@ -164,7 +164,7 @@ def axis_limit(reach: np.ndarray) -> float | None:
     if len(reach) < 3 or not np.all(np.isfinite(reach)):
         return None
     limit = _EDGE * float(np.quantile(reach, _INSIDE, method="lower"))
-    # An axis of up to twice that length still shows every row; beyond it the others would be squeezed.
+    # An axis of up to half as much again still shows every row; beyond it the others would be squeezed.
     return limit if 0 < _STRETCH * limit < reach.max() else None
 
 

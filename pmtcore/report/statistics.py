@@ -224,8 +224,8 @@ def penalty_words(penalty: float | None, prior_sd: float | None) -> str:
     if prior_sd:
         return (
             f"A weak prior keeps coefficients finite: an effect has standard deviation {figure(prior_sd)} before the "
-            "rows are seen. The rows outweigh it: where effects are about 1 it moves the fit by at most a fifth of a "
-            "standard error."
+            "rows are seen. Where effects are about 1 it moves the fit by at most a fifth of a standard error; only a "
+            "level whose rows all have one outcome has its size from the prior."
         )
     if not penalty:
         return ""

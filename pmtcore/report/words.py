@@ -197,6 +197,28 @@ def _moved(row: Mapping[Hashable, Any], unit: DisplayUnit) -> str:
     return f"no privacy noise moves it{'; ' * bool(moves)}{', '.join(moves)}."
 
 
+def planned_words(release: Release, predicted: Prediction | None, coefficient: str, step: str) -> str:
+    """Say which half-width of one coefficient was planned and which came out; empty where either is not known.
+
+    Args:
+        release: with its bands.
+        predicted: errors of its plan.
+        coefficient: its name.
+        step: of the feature, as :func:`unit_step` says it.
+    """
+    if release.bands is None or predicted is None or coefficient not in release.names:
+        return ""
+    j = release.names.index(coefficient)
+    got = float(release.bands.high[j] - release.bands.low[j]) / 2
+    planned = Z95 * float(predicted.total[j])
+    return f"95 % half-width of {coefficient}, {step}: planned ± {figure(planned)}, released ± {figure(got)}."
+
+
+def prior_levels(notes: Sequence[str]) -> frozenset[str]:
+    """Return the coefficients whose size comes from the prior or penalty, as far as notes still have their facts."""
+    return frozenset(name for facts in _facts_of(notes, TableNote.LEVELS_OF_ONE_LABEL) for name in facts["levels"])
+
+
 def as_planned_words(release: Release, predicted: Prediction | None) -> str:
     """Say where bands came out wider than predicted, or far narrower, and by which part of the error.
 
@@ -257,9 +279,9 @@ def parts_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
     cut = "Truncation: rows beyond the radius, which are shortened to it." if "truncation sd" in table else ""
     lost = "" if cut else "What shortened contributions change is in these parts, not listed separately."
     return (
-        f"The band holds all parts together, at 95 %.{few} Privacy: the noise that was added. Sampling: other rows "
-        "from the same population, as far as public rows and this release show; another method has another estimate "
-        "of it. "
+        f"The 95 % band is for all parts of the error together.{few} Privacy: the noise that was added. Sampling: "
+        "other rows from the same population, as far as public rows and this release show; another method has another "
+        "estimate of it. "
         f"{cut or lost} The intercept is in the table. Bands miss more often where the public rows "
         "follow quite another fit than the private ones; the release says so where it notices. They also miss more "
         "often where one row far from all public ones decides the fit."
@@ -283,7 +305,7 @@ def public_fit_words(table: pd.DataFrame, public_rows: int | None) -> str:
     behind = "" if public_rows is None else f", from {plural(public_rows, 'row')},"
     return (
         f"The public fit{behind} lies outside the released band for {outside} of {plural(len(rows), 'coefficient')}. "
-        "Its own error is not drawn: by that alone some lie outside."
+        "That alone is no alarm: the public fit has an error of its own, which is not drawn."
     )
 
 
@@ -339,6 +361,7 @@ def example_words(
     references: Mapping[str, str] | None = None,
     zero_one: Collection[str] = (),
     *,
+    spread: Mapping[str, float] | None = None,
     ordered: bool = False,
 ) -> str:
     """Say of the first clear coefficient in the table what it means, with its limits; empty where there is none.
@@ -349,6 +372,7 @@ def example_words(
         unit: of the displayed coefficients.
         references: levels that categories are compared with, by column.
         zero_one: features that are 0 or 1 in every public row.
+        spread: standard deviations of the features in the public rows, where they are known.
         ordered: whether the order of the rows means something, so that the first of them is explained in any case.
     """
     rows = shown[shown["coefficient"] != INTERCEPT]
@@ -357,25 +381,27 @@ def example_words(
     clear = (rows["low (95 %)"] > unit.neutral) | (rows["high (95 %)"] < unit.neutral)
     row = rows.iloc[0 if ordered else int(np.argmax(clear))]
     value, low, high = with_equal_decimals(row["value"], row["low (95 %)"], row["high (95 %)"])
-    limits = f"95 % limits {low} to {high}"
+    band = f"95 % band {low} to {high}"
     name, reference = row["coefficient"], (references or {}).get(row["column"])
     if reference is not None or is_level(name):
-        cause = f"{name}, compared with {reference or 'the reference'},"
+        cause = f"{name} compared with {reference or 'the reference'}"
     elif name in zero_one:
-        cause = f"{name} = 1, compared with 0,"
+        cause = f"{name} = 1 compared with 0"
     else:
+        size = (spread or {}).get(name)
+        step = "one standard deviation of the public rows"
         cause = {
-            "spread": "one standard deviation (of the public rows)",
-            "round": figure(row.get(STEP, 1.0)),
-            "unit": "one unit",
-        }[unit.step] + f" more of {name}"
+            "spread": f"{figure(size)} more of {name} ({step})" if size else f"{step} more of {name}",
+            "round": f"{figure(row.get(STEP, 1.0))} more of {name}",
+            "unit": f"one unit more of {name}",
+        }[unit.step]
     if unit.ratio:
         odds = "rate" if unit.short.startswith("rate") else "odds"
-        effect = f"{value} times the {odds} of {unit.scale} ({limits})"
+        effect = f"the {odds} of {unit.scale} are {value} times as large ({band})"
     else:
-        effect = f"a change of {value} ({limits}) in {unit.scale}"
+        effect = f"the change in {unit.scale} is {value} ({band})"
     others = ", with the other columns held fixed" if len(rows) > 1 else ""
-    return f"For example{others}, {cause} goes with {effect}."
+    return f"For example{others}, {effect} for {cause}."
 
 
 def gaps_words(share: float) -> str:
@@ -462,7 +488,7 @@ def _price(parts: Mapping[str, float]) -> str:
     return (
         "noise and truncation cost next to nothing"
         if longer < 0.005
-        else f"noise and truncation widen error bars by {percent(longer)}"
+        else f"noise and truncation widen bands by {percent(longer)}"
     )
 
 

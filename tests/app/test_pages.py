@@ -671,7 +671,7 @@ def test_what_would_be_retrieved_is_that_of_the_open_table(table):
     app.switch_page("pages/study/retrieval.py").run()
     before = {metric.label: metric.value for metric in app.metric[:3]}
     assert not set(before) & {metric.label for metric in app.metric[3:]}, "the example has tiles of other names"
-    problem, back = session(app).problem, "Retrieved, and recycled as noise"
+    problem, back = session(app).problem, "Retrieved, used for smaller noise"
     made = preview(problem, Request("napp-public", Budget(1.0), {"delta": reporting_delta(problem.private.n)}))
     shown = {name: float(before[name].removeprefix("ε ")) for name in ("Spent on noise", "Spent on the Jacobian", back)}
     assert shown[back] == pytest.approx(made.facts.retrieved_epsilon, rel=0.05)

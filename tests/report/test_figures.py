@@ -137,7 +137,7 @@ def test_all_coefficients_can_be_found():
     assert list(forest.chosen(table, unit, "AGE")["coefficient"]) == ["age", "agent"]
     assert list(forest.chosen(table, unit, order="size")["coefficient"]) == ["town=south", "age", "agent", "town=north"]
     assert list(forest.chosen(table, unit, order="source")["column"]) == ["age", "agent", "town", "town"]
-    assert forest.note(table, table.head(2)) == "2 of 4 coefficients."
+    assert forest.note(table, table.head(2)) == "The picture has 2 of the 4 coefficients, the table all."
     many = pd.concat([table] * 40)
     assert "first 120" in forest.note(many, many)
 
@@ -297,13 +297,13 @@ def test_predicted_is_relative_to_the_public_fit(problem):
 def test_predicted_words_follow_the_budget(problem):
     """A larger budget lengthens the errors less, and the public fit says that it is one."""
     assert "times what sampling alone gives" in figures.predicted_words(looked(problem, mu=0.01))
-    assert any(w in figures.predicted_words(looked(problem, mu=50.0)) for w in ("widen error bars", "next to nothing"))
+    assert any(w in figures.predicted_words(looked(problem, mu=50.0)) for w in ("widen bands", "next to nothing"))
     assert "the public fit itself" in figures.predicted_words(looked(problem, "public-only"))
     assert figures.predicted_words(looked(problem, "pmt-moment")) == ""
 
 
 def test_a_swamped_release_is_not_called_cheap(problem):
-    """Where noise is about as large as what is released, no sentence says that it widens error bars by little."""
+    """Where noise is about as large as what is released, no sentence says that it widens bands by little."""
     cheap = replace(looked(problem, mu=50.0), facts=Facts(noise_over_signal=0.8, predicted_truncation_rate=0.8))
     assert cheap.facts.noise_dominates
     assert not re.search("widen|next to nothing", figures.predicted_words(cheap))
@@ -492,12 +492,12 @@ def test_an_axis_has_every_end_that_it_can_have():
     """A band of an outlier that ends within reach on its other side is drawn to that end, in picture and report."""
     figure, value = go.Figure(), np.full(6, 0.5)
     low, high = np.full(6, 0.3), np.full(6, 0.7)
-    low[5], high[5] = -1.5, 6.0
+    low[5], high[5] = -1.3, 6.0
     forest.at_the_edge(figure, value, low, high)
     least, most = figure.layout.xaxis.range
-    assert least < -1.5 and 2.1 < most < 6 and [one.text for one in figure.layout.annotations] == ["6 →"]
-    assert axis_ends(low, high, 2.1) == (-1.5, 2.1) and axis_ends(low, high, None) == (-1.5, 6.0)
-    assert axis_ends(low + 9, high + 9, None) == (0.0, 15.0) and axis_ends(low - 9, high - 9, None) == (-10.5, 0.0)
+    assert least < -1.3 and 1.4 < most < 6 and [one.text for one in figure.layout.annotations] == ["6 →"]
+    assert axis_ends(low, high, 2.1) == (-1.3, 2.1) and axis_ends(low, high, None) == (-1.3, 6.0)
+    assert axis_ends(low + 9, high + 9, None) == (0.0, 15.0) and axis_ends(low - 9, high - 9, None) == (-10.3, 0.0)
 
 
 def test_rows_of_zeros_are_drawn_too() -> None:
@@ -543,6 +543,13 @@ def test_many_names_of_a_network_stand_along_their_rays():
         ray = math.degrees(math.atan2(note.y, note.x))
         assert math.isclose(math.sin(math.radians(note.textangle + ray)), 0, abs_tol=1e-9)
         assert 1.06 < math.hypot(note.x, note.y) < 2
+
+
+def test_an_effect_whose_size_the_prior_gives_has_a_star():
+    """Behind the name of the coefficient, also where it stands for its column."""
+    rows = pd.DataFrame({"coefficient": ["age", "town=a (clearest of 5 effects)"], "effect": ["age", "town=a"]})
+    assert list(forest.marked(rows, {"town=a"})["coefficient"]) == ["age", "town=a* (clearest of 5 effects)"]
+    assert forest.marked(rows[["coefficient"]], {"age"})["coefficient"].iloc[0] == "age*"
 
 
 def test_an_axis_has_no_room_for_a_row_that_stands_in_figures() -> None:

@@ -531,7 +531,7 @@ def test_a_ratio_stands_beside_a_coefficient_that_is_a_logarithm():
     text, name = report(record), next(name for name in record["coefficients"] if name != "(intercept)")
     band, value = record["bands"][name], record["coefficients"][name]
     three = [figure(float(np.exp(each))) for each in (value, band["low"], band["high"])]
-    assert f"{three[0]} ({three[1]} to {three[2]})" in text and text.count("odds ratio, with its limits") == 2
+    assert f"{three[0]} ({three[1]} to {three[2]})" in text and text.count("odds ratio, with its band") == 2
 
 
 def test_a_ratio_near_one_keeps_the_digits_that_tell_it_from_one(problem):

@@ -214,8 +214,8 @@ def released(privacy, sampling, truncation=None, mu=1.0, low=(-1, 1), high=(1, 2
 
 def test_a_release():
     """The largest part is named; swamped, and nothing spent have their sentences."""
-    assert "error bars by 2 %" in words.release_words(released([0.2, 0.2], [1, 1]))
-    assert "error bars by 41 %" in words.release_words(released([1, 1], [1.0001, 1.0001]))
+    assert "bands by 2 %" in words.release_words(released([0.2, 0.2], [1, 1]))
+    assert "bands by 41 %" in words.release_words(released([1, 1], [1.0001, 1.0001]))
     few = replace(released([0.2, 0.2], [1, 1]), notes=(Note(TableNote.FEW_PUBLIC_ROWS, rows=5, count=3),))
     assert "roughly" in words.release_words(few) and "sampling 1" not in words.release_words(few)
     assert "next to nothing" in words.release_words(released([0.01, 0.01], [1, 1]))
@@ -319,14 +319,16 @@ def test_what_the_first_coefficient_means_is_in_the_unit_that_is_chosen():
     assert references == {"town": "south", "sex": "f"} and "'south' of 'town'" in note
     one = DisplayUnit("table-ratio", "w", "unit", True, "odds ratio", "y = 1")
     spread = DisplayUnit("sd", "w", "spread", False, "", "y")
-    assert "town=north, compared with south, goes with 2.0 times the odds" in words.example_words(
-        table, one, references
+    assert "the odds of y = 1 are 2.0 times as large (95 % band 1.0 to 3.0) for town=north compared with south." in (
+        words.example_words(table, one, references)
     )
-    assert "town=north, compared with the reference," in words.example_words(table, one)
-    assert "town=north, compared with south, goes" in words.example_words(table, spread, references)
+    assert "town=north compared with the reference" in words.example_words(table, one)
+    assert "for town=north compared with south" in words.example_words(table, spread, references)
     number = table.assign(coefficient="age", column="age")
-    assert "age = 1, compared with 0, goes" in words.example_words(number, spread, zero_one=["age"])
-    assert "one standard deviation (of the public rows) more of age" in words.example_words(number, spread)
+    assert "for age = 1 compared with 0" in words.example_words(number, spread, zero_one=["age"])
+    assert "one standard deviation of the public rows more of age" in words.example_words(number, spread)
+    sized = words.example_words(number, spread, spread={"age": 12.5})
+    assert "for 12.5 more of age (one standard deviation of the public rows)" in sized
     figures = released([1, 1], [0.5, 0.5])
     tens = DisplayUnit("round", "w", "round", False, "", "y")
     assert " 10 more of age" in words.example_words(number.assign(**{STEP: 10.0}), tens)
@@ -413,7 +415,7 @@ def test_codes_for_missing_values_are_in_the_promise_of_regressions():
 
 @pytest.mark.parametrize(("mu", "swamped"), [(0.005, True), (3.0, False)], ids=["swamped", "ample"])
 def test_a_release_that_leans_on_the_public_rows_says_so(mu, swamped):
-    """Where noise swamps what was released, no sentence says that it widens error bars by little."""
+    """Where noise swamps what was released, no sentence says that it widens bands by little."""
     made = np.random.default_rng(2)
 
     def table(n: int, role: str) -> Table:
@@ -428,16 +430,14 @@ def test_a_release_that_leans_on_the_public_rows_says_so(mu, swamped):
         not swamped
     )  # such a figure would be quoted
     assert not results(replace(made_one, released={**made_one.released, "clipped_share": 0.99}))
-    assert ("widen error bars" in found) <= (not swamped)
+    assert ("widen bands" in found) <= (not swamped)
 
 
 def test_what_noise_costs_is_one_figure_in_every_unit():
     """A share has no unit, and follows from the parts that stand beside it: sampling 12 and noise 9 are 25 % more."""
     public = PublicFacts("gaussian", np.array([0.01, 40.0, 3.0]), None, "exact")
     found = replace(released([0.2, 0.3, 3], [1, 0.5, 4]), public=public)
-    told = {
-        re.search(r"error bars by ([^;.]*)", words.release_words(found, per_spread))[1] for per_spread in (True, False)
-    }
+    told = {re.search(r"bands by ([^;.]*)", words.release_words(found, per_spread))[1] for per_spread in (True, False)}
     assert told == {"25 %"} and "privacy 9, sampling 12" in words.release_words(found)
 
 
@@ -463,7 +463,7 @@ def test_a_coefficient_and_its_limits_have_one_number_of_decimals():
         [{"coefficient": "age", "column": "age", "value": 0.39, "low (95 %)": 0.33, "high (95 %)": 0.449}]
     )
     found = words.example_words(shown, DisplayUnit("table", "", step="unit", ratio=False, scale="pay"))
-    assert "a change of 0.390 (95 % limits 0.330 to 0.449) in pay." in found
+    assert "the change in pay is 0.390 (95 % band 0.330 to 0.449) for" in found
 
 
 def test_nobody_is_promised_that_at_most_all_are_detected():

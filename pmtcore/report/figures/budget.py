@@ -72,12 +72,12 @@ def retrieved_table(facts: Facts) -> pd.DataFrame:
 
 
 def retrieved_metrics(facts: Facts, recycled: bool) -> dict[str, str]:
-    """Return the three parts of the planned epsilon under the names of the paper; what is written adds up to it."""
+    """Return the three parts of the planned epsilon by name; what is written adds up to it."""
     planned, jacobian, back = (_written(facts, part) for part in ("planned", "jacobian", "retrieved"))
     return {
         "Spent on noise": f"{planned - jacobian - back:,}",
         "Spent on the Jacobian": f"{jacobian:,}",
-        f"Retrieved, and {'recycled as noise' if recycled else 'returned'}": f"{back:,}",
+        f"Retrieved, {'used for smaller noise' if recycled else 'returned'}": f"{back:,}",
     }
 
 

@@ -1,7 +1,7 @@
 """Coefficients of a release as a forest plot and a table, in one unit that the reader chooses for both."""
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,6 +29,8 @@ ORDERS = {
     "name": "by name",
     "source": "grouped by column",
 }
+# What the star behind a name means.
+BY_PRIOR = "* The size of this effect comes from the prior or penalty: all public rows of the level have one outcome."
 _SHORT = {"gaussian": "", "logistic": "log-odds", "boosting": "score", "poisson": "log"}
 # Small pictures beside each other, their height in pixels, levels in each, and characters of a title and of a level.
 _ACROSS, _PANEL, _LEVELS, _PANEL_TITLE, _LEVEL_NAME = 2, 185, 8, 50, 22
@@ -260,6 +262,13 @@ def forest(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
     return finish_rows(figure, names, unit.words, marks=12 if len(names) <= _ROOMY else 8)
 
 
+def marked(rows: pd.DataFrame, levels: Collection[str]) -> pd.DataFrame:
+    """Return rows of which those of these levels have a star behind their name (:data:`BY_PRIOR`)."""
+    names = zip(rows["coefficient"], rows.get("effect", rows["coefficient"]), strict=True)
+    starred = [f"{own}*{name.removeprefix(own)}" if own in levels else name for name, own in names]
+    return rows.assign(coefficient=starred)
+
+
 def row_names(rows: pd.DataFrame) -> list[str]:
     """Return what each row is called in a picture: the coefficient, and beside it the round step of a number."""
     names = list(rows["coefficient"])
@@ -377,7 +386,8 @@ def at_the_edge(
                 text=f"{text} →" if far > 0 else f"← {text}",
                 showarrow=False,
                 xanchor="right" if far > 0 else "left",
-                yanchor="bottom",  # its band runs through the row
+                yanchor="top",  # its band runs through the row, and its name stands above
+                font={"size": 11},
                 bgcolor=_PAPER,
             )
 
@@ -412,5 +422,5 @@ def _hover(row: Mapping[Hashable, Any]) -> list[str]:
 def note(coefficients: pd.DataFrame, shown: pd.DataFrame) -> str:
     """State how many of the coefficients are shown, so that none is left out without a word."""
     drawn, every = ((names["coefficient"] != INTERCEPT).sum() for names in (shown, coefficients))
-    most = f"; the picture holds the first {MOST}" if drawn > MOST else ""
-    return f"{drawn} of {every} coefficients{most}."
+    most = f"; drawn are the first {MOST}" if drawn > MOST else ""
+    return f"The picture has {drawn} of the {every} coefficients, the table all{most}."

@@ -89,7 +89,7 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None, 
         figure.update_yaxes(range=[math.log10(end) for end in heights])
     log_axis(figure, "y")
     figure.update_yaxes(dtick="D2")
-    figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}", 430)
+    figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}", 400)
     legend = {"font": {"size": 11}, "entrywidth": _ENTRY, "entrywidthmode": "pixels"}
     # Below the axis: on a phone the lines come before their names.
     return figure.update_layout(

@@ -87,8 +87,8 @@ def predicted_words(preview: Preview) -> str:
         return f"{start} Privacy costs next to nothing beside sampling."
     price = f"by {percent(longer - 1)}" if longer < _TWICE else f"to {said(longer)} times what sampling alone gives"
     if not preview.predicted.is_complete(preview.facts.predicted_truncation_rate):
-        return f"{start} Noise widens error bars {price}; what truncation adds is not predicted."
-    return f"{start} Noise and truncation widen error bars {price}."
+        return f"{start} Noise widens bands {price}; what truncation adds is not predicted."
+    return f"{start} Noise and truncation widen bands {price}."
 
 
 def predicted_note(preview: Preview) -> str:
