@@ -119,7 +119,7 @@ def _spend_plan(mu: float) -> SpendPlan | None:
         return None
     if account.together:
         st.info(
-            f"This table holds rows of {plain(listed(account.together))} in the ledger: they spend together, whatever "
+            f"This table contains rows of {plain(listed(account.together))} in the ledger: they spend together, whatever "
             "the name. A curator can separate them, with a reason, on the Budget page.",
             icon=":material/link:",
         )

@@ -123,4 +123,4 @@ def share() -> None:
         base = str(st.context.url or "").split("?", 1)[0]
         # No box of code: that alone brings half a megabyte of scripts to every first visit.
         st.markdown(f"`{base}?{query()}`")
-        st.caption("It holds the table's name and your choices, never data.")
+        st.caption("It contains the table's name and your choices, never data.")

@@ -78,9 +78,9 @@ def admit(session: str, size: int) -> None:
         sizes = stored()
         sizes.update(_coming)
         if sizes[session] + size > MAX_SESSION_BYTES:
-            raise Refused(413, f"A session holds at most {MAX_SESSION_BYTES // 2**20} MB of uploads; delete some.")
+            raise Refused(413, f"A session takes at most {MAX_SESSION_BYTES // 2**20} MB of uploads; delete some.")
         if sizes.total() + size > server_bytes():
-            raise Refused(413, "All sessions together hold as much as this server takes; try again later.")
+            raise Refused(413, "All sessions together have as much as this server takes; try again later.")
         _coming[session] += size
 
 

@@ -158,7 +158,7 @@ def import_configuration() -> None:
         if isinstance(outcome, InputError):
             show_error(outcome)
         elif outcome is not None:
-            st.success("The form above now holds this configuration.", icon=":material/check:")
+            st.success("The form above now has this configuration.", icon=":material/check:")
 
 
 def _imported() -> None:

@@ -61,7 +61,7 @@ def test_uploads_are_counted_before_they_are_read(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(quota, "stored", lambda: kept.copy())
     assert asked(upload(100))[0]["status"] == 204
     refused = asked(upload(101))
-    assert refused[0]["status"] == 413 and b"A session holds at most" in refused[1]["body"]
+    assert refused[0]["status"] == 413 and b"A session takes at most" in refused[1]["body"]
     assert asked(upload(None))[0]["status"] == 411 and asked(upload(-1))[0]["status"] == 411
     kept["two"] = limits.server_bytes()
     assert b"All sessions together" in asked(upload(1))[1]["body"]

@@ -135,7 +135,7 @@ def test_a_report_vouches_only_for_what_the_ledger_holds(ask, tmp_path, capsys):
     found["coefficients"]["a"] += 1
     record.write_text(json.dumps(found))
     assert main(["report", "--release", str(record), "--html", str(page)]) == 0
-    assert "This report may be published" not in page.read_text() and "does not hold this record" in page.read_text()
+    assert "This report may be published" not in page.read_text() and "does not contain this record" in page.read_text()
     capsys.readouterr()
 
 

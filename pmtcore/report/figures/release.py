@@ -266,7 +266,7 @@ def moment_words(release: Release) -> str:
     """Say how to read the picture of a moment."""
     return (
         "Each entry is over the root of its two diagonal entries: 1 (blue) where two columns move together, -1 (red) "
-        "where they move against each other. The table and the download hold the entries themselves."
+        "where they move against each other. The table and the download have the entries themselves."
     )
 
 
