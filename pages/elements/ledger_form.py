@@ -119,8 +119,8 @@ def _spend_plan(mu: float) -> SpendPlan | None:
         return None
     if account.together:
         st.info(
-            f"This table contains rows of {plain(listed(account.together))} in the ledger: they spend together, whatever "
-            "the name. A curator can separate them, with a reason, on the Budget page.",
+            f"This table contains rows of {plain(listed(account.together))} in the ledger: they spend together, "
+            "whatever the name. A curator can separate them, with a reason, on the Budget page.",
             icon=":material/link:",
         )
     if not tables.registered and not recognised and has_other_rows(ledger, name.strip(), tables):
