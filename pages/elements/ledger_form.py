@@ -1,7 +1,6 @@
 """The ledger in the app: which data set a spend counts against, and the spend itself."""
 
 import itertools
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.register import Tables, ask
 from pmtcore.releases.release import Request, recorded_release, refuse_known_public_rows, release
 from pmtcore.report.ledger_words import balance
+from pmtcore.report.names import suggested_name
 from pmtcore.report.strength import strength
 from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem
@@ -147,17 +147,6 @@ def place(ledger: Ledger) -> str:
 def _at(tables: Tables) -> str:
     """Return the end of the key of the control that names the data set."""
     return f"-{tables.key[:12]}"
-
-
-def suggested_name(title: str) -> str:
-    """Return a name of a data set to begin with: the words that the names of both its files begin with, else the title.
-
-    >>> suggested_name("survey_private.csv, survey_public.csv"), suggested_name("pay.csv, sample.csv")
-    ('survey', 'pay.csv, sample.csv')
-    """
-    stems = [re.split(r"[_\- ]+", name.rpartition(".")[0]) for name in title.split(", ")]
-    alike = itertools.takewhile(lambda words: len(set(words)) == 1, zip(*stems, strict=False))
-    return " ".join(words[0] for words in alike) if len(stems) > 1 and stems[0][:1] == stems[1][:1] else title
 
 
 def data_set(tables: Tables) -> str:

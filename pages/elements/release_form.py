@@ -13,12 +13,12 @@ from pages.elements.widgets import (
     deployments,
     show_error,
 )
-from pmtcore.accounting.budgets import only_responses, reporting_delta
+from pmtcore.accounting.budgets import only_responses
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.numbers import power_of_ten, unbroken
+from pmtcore.base.numbers import unbroken
 from pmtcore.methods.registry import method, methods, offered, recommended
 from pmtcore.papers.errata import words
 from pmtcore.public.moments import PublicData
@@ -28,7 +28,7 @@ from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option, source
 from pmtcore.report.statistics import shortened_words
-from pmtcore.report.strength import strength, unprotected_words
+from pmtcore.report.strength import delta_words, strength, unprotected_words
 from pmtcore.tables.problem import Problem
 
 
@@ -70,10 +70,9 @@ def cost(prospect: Preview, rows: int) -> None:
         st.markdown(plain(figures.predicted_words(prospect)))
         return
     person = guarantee.person
-    chosen = " (chosen by the number of rows)" if guarantee.delta == reporting_delta(rows) else ""
     costs = unbroken(
         f"**Costs.** mu = {said(person.mu, 4)} · rho = {said(person.rho, 4)} · epsilon = {said(person.epsilon, 4)} at "
-        f"delta {power_of_ten(guarantee.delta)}{chosen}. {strength(person.mu).sentence} "
+        f"delta {delta_words(guarantee.delta, rows)}. {strength(person.mu).sentence} "
         f"{plain(f'{guarantee.unit.words} {only_responses(guarantee.as_dict())}'.strip())}"
     )
     st.markdown(costs, help=help_for("mu", "rho", "epsilon", "delta"))

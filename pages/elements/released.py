@@ -1,7 +1,7 @@
 """A finished release on the Release page: its figures, what they mean, how to take them along."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -58,7 +58,6 @@ from pmtcore.report.words import (
     public_fit_words,
     reference_levels,
     release_words,
-    unit_step,
 )
 from pmtcore.tables.choices import Choices
 
@@ -128,7 +127,7 @@ def label(release: Release) -> Label:
     return Label.RELEASED if release.standing is ReleaseStatus.SOUND else Label.LAB
 
 
-def coefficients(release: Release, here: str = "") -> None:
+def coefficients(release: Release, here: Sequence[str] = ()) -> None:
     """Draw all coefficients with bands: search, order, unit; picture and table are in the same unit.
 
     Args:
@@ -186,9 +185,11 @@ def coefficients(release: Release, here: str = "") -> None:
         st.caption(leaning)
 
 
-def about_picture(release: Release, table: pd.DataFrame, drawn: pd.DataFrame, order: str, *, here: str) -> None:
+def about_picture(
+    release: Release, table: pd.DataFrame, drawn: pd.DataFrame, order: str, *, here: Sequence[str]
+) -> None:
     """Say below the picture which coefficients it holds, what they estimate, and how bands compare with the plan."""
-    told = [here]
+    told = [*here]
     if len(drawn) < len(table):
         told.append(forest.note(table, drawn))
     if not set(drawn["coefficient"]) <= set(table["coefficient"]):
@@ -198,18 +199,16 @@ def about_picture(release: Release, table: pd.DataFrame, drawn: pd.DataFrame, or
     st.caption("\n".join(f"- {plain(sentence)}" for sentence in told if sentence))
 
 
-def on_open_tables(release: Release, request: Request) -> str:
+def on_open_tables(release: Release, request: Request) -> list[str]:
     """Return how bands compare with the plan, and what gaps bias, while the choices of the release are still open."""
     try:
         problem = current_problem()
         if session().chosen.get(session().next_request) != problem.choices:
-            return ""
+            return []
         predicted = prospect(problem, request).predicted
-        chosen = str(st.session_state.get("plan-coefficient", release.names[0]))
-        told = planned_words(release, predicted, chosen, unit_step(chosen, release.notes))
-        return " ".join(filter(None, (told, as_planned_words(release, predicted), cautions.gaps(problem))))
+        return [planned_words(release, predicted), as_planned_words(release, predicted), cautions.gaps(problem)]
     except InputError:
-        return ""
+        return []
 
 
 def views(place: DeltaGenerator) -> str:

@@ -247,12 +247,7 @@ def undo(choices: Choices) -> None:
     changes = _changes()
     if not changes:
         return
-    now = vars(choices)
-    applied = [
-        what
-        for _, what, before, after in changes
-        if all(now[name] != value for name, value in vars(before).items() if vars(after)[name] != value)
-    ]
+    applied = [what for _, what, before, after in changes if choices.still_changed(before, after)]
     _, last, before, _ = changes[-1]
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.caption(plain(f"Applied: {'; '.join(applied)}.") if applied else "")

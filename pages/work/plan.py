@@ -23,18 +23,18 @@ from pages.elements.widgets import (
     strength_line,
     take_along,
 )
-from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import TableNote, kind_of
-from pmtcore.base.numbers import figure, power_of_ten, unbroken
+from pmtcore.base.numbers import figure, unbroken
 from pmtcore.methods.registry import of_role
 from pmtcore.releases.planning import LADDER, Curves, Planned, narrowest, rows_for, verdict_of
 from pmtcore.report import reproduce
 from pmtcore.report.figures import planning as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option
-from pmtcore.report.strength import unprotected_words
+from pmtcore.report.strength import delta_words, unprotected_words
 from pmtcore.report.words import unit_step
 from pmtcore.tables.problem import Problem
 
@@ -184,10 +184,9 @@ def delta_line(problem: Problem, mu: float) -> str:
     """Return the budget in the other units; delta follows from the number of rows until somebody types one."""
     delta = epsilon_delta(problem.private.n)
     epsilon = Guarantee(mu, Neighbours.REPLACE_ONE, delta).epsilon
-    chosen = " (chosen by the number of rows)" if delta == reporting_delta(problem.private.n) else ""
     return unbroken(
-        f"rho = {figure(Budget(mu).rho)}, epsilon = {figure(epsilon)} at delta = {power_of_ten(delta)}{chosen}; "
-        "replace-one."
+        f"rho = {figure(Budget(mu).rho)}, epsilon = {figure(epsilon)} at delta = "
+        f"{delta_words(delta, problem.private.n)}; replace-one."
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements import workflow_state
 from pages.elements.actors import actor
@@ -68,17 +69,18 @@ def ledger() -> Ledger | None:
     return None
 
 
+def steps(place: DeltaGenerator) -> None:
+    """Draw the steps of the work with the open table into their place."""
+    with place, suppress(InputError):
+        workflow_state.steps("report", current_problem())
+
+
 def page() -> None:
     """Draw the whole page: which release, its downloads, its report."""
     thread, book = st.container(), ledger()
-
-    def steps() -> None:
-        with thread, suppress(InputError):
-            workflow_state.steps("report", current_problem())
-
     filed = releases(book)
     if not filed:
-        steps()
+        steps(thread)
         st.info("There is no release yet: a report is made of one.", icon=":material/info:")
         st.page_link("pages/work/release.py", label="Go to Release", icon=":material/verified_user:")
         return
@@ -95,7 +97,7 @@ def page() -> None:
     )
     chosen = filed[key]
     if key in session().released:
-        steps()
+        steps(thread)
     else:  # the steps are of the open table, and would stand above another one
         st.caption("This session did not make this release from the table that is open; the report names its data set.")
     head = None if book is None or chosen.account is None else book.verify()["head"]

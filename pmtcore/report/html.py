@@ -205,12 +205,13 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any], title: str) -> str
         box = f'<p class="lab">{escape(nobody)}</p>'
     elif record["standing"] == "sound":
         may = "As far as privacy goes, this report may be published" if alarm else "This report may be published"
+        also = f"<p>{escape(alarm)}</p>" if alarm else ""
         box = (
-            f'<p class="{"lab" if alarm else "ok"}">{may}: every figure in it is public, or was released by a '
+            f'<div class="{"lab" if alarm else "ok"}"><p>{may}: every figure in it is public, or was released by a '
             "mechanism whose guarantee is proved in the program's documentation "
             f"({escape(proof_words(record['method']))}; whoever made this report can hand these pages on). What "
-            f'only people can confirm stands under <a href="#{_QUESTIONS}">Questions about the guarantee</a>. '
-            f"{escape(alarm)}</p>"
+            f'only people can confirm stands under <a href="#{_QUESTIONS}">Questions about the guarantee</a>.'
+            f"</p>{also}</div>"
         )
         alarm = ""
     else:
@@ -371,8 +372,8 @@ def _attacked(record: ReleaseRecord) -> str:
     return (
         f"<p>Beside the proof the method itself, not this release, was attacked with {one.trials:,} releases of two "
         f"tables that are built to be told apart ({escape(audits.computed)}). The strongest attack showed a mu of at "
-        f"least {figure(one.lower_bound)}. More than {figure(one.claimed)} disproves the claim of "
-        f"{figure(one.claimed)}: {'that happened' if one.violated else 'that did not happen'}.</p>\n"
+        f"least {figure(one.lower_bound)}. An attack beyond {figure(one.claimed)} would have disproved the claim; "
+        f"{'this one did' if one.violated else 'none did'}.</p>\n"
     )
 
 
@@ -403,7 +404,7 @@ def _anchors(record: ReleaseRecord) -> str:
     relation = Neighbours(g["neighbours"])
     if not g["delta"]:  # a pure epsilon holds at every delta
         every = [one | {"this release at that delta": epsilon} for one in every]
-    rows = [*[mine] * (g["mu"] > 0), *(tuple(map(escape, one.values())) for one in every)]
+    rows = [*[mine] * (g["mu"] > 0), *(tuple(_unbroken_number(text) for text in one.values()) for one in every)]
     beside = table("This budget beside those of published deployments", tuple(every[0]), rows)
     return beside + f'<p class="note">{_RELATIONS}</p>' * (relation is Neighbours.REPLACE_ONE)
 
@@ -584,6 +585,11 @@ def _automatic(record: ReleaseRecord) -> str:
             taken = record["public"].get(figure)
             told.append(f"{item.name}: automatic" + ("" if taken is None else f" ({number(taken)} in this release)"))
     return f'<p class="note">0 stands for {escape("; ".join(told))}.</p>\n' if told else ""
+
+
+def _unbroken_number(text: str) -> str:
+    """Return a cell, escaped, whose negative exponent no line divides."""
+    return f'<span class="option">{text}</span>' if re.fullmatch(r"[\d.]+e-\d+", text) else escape(text)
 
 
 def _unbroken(words: str) -> str:

@@ -1,5 +1,6 @@
 """Titles of methods, with the id beside them; read from the registry."""
 
+import itertools
 import re
 
 from pmtcore.base.labels import ReleaseStatus
@@ -37,3 +38,14 @@ def in_quotes(id: str) -> str:
     """Return the title in quotes, as it stands inside a sentence."""
     text = title(id)
     return f"“{text}”"
+
+
+def suggested_name(title: str) -> str:
+    """Return a name of a data set to begin with: the words that the names of both its files begin with, else the title.
+
+    >>> suggested_name("survey_private.csv, survey_public.csv"), suggested_name("pay.csv, sample.csv")
+    ('survey', 'pay.csv, sample.csv')
+    """
+    stems = [re.split(r"[_\- ]+", name.rpartition(".")[0]) for name in title.split(", ")]
+    alike = itertools.takewhile(lambda words: len(set(words)) == 1, zip(*stems, strict=False))
+    return " ".join(words[0] for words in alike) if len(stems) > 1 and stems[0][:1] == stems[1][:1] else title

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from scipy.special import ndtr
 
-from pmtcore.accounting.budgets import attacker_power, epsilon_from_mu
+from pmtcore.accounting.budgets import attacker_power, epsilon_from_mu, reporting_delta
 from pmtcore.base.messages import ArgumentMessage, InputError
 from pmtcore.base.numbers import figure, percent, power_of_ten
 
@@ -106,6 +106,15 @@ DEPLOYMENTS = (
     Deployment("LinkedIn labor market insights, 2020", 14.4, 1.2e-9, "one member, three months"),
     Deployment("US Census redistricting file, 2020", 17.14, 1e-10, "one person, one census"),
 )
+
+
+def delta_words(delta: float, rows: int) -> str:
+    """Return the delta of an epsilon, with where it comes from unless somebody chose it.
+
+    >>> delta_words(1e-5, 9568), delta_words(1e-8, 9568)
+    ('1e-5 (chosen by the number of rows)', '1e-8')
+    """
+    return power_of_ten(delta) + " (chosen by the number of rows)" * (delta == reporting_delta(rows))
 
 
 def beside_deployments(mu: float) -> list[dict[str, str]]:

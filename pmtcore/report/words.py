@@ -19,7 +19,7 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.coefficients import STEP, DisplayUnit
 from pmtcore.report.names import in_quotes
-from pmtcore.report.rows import is_level, source, step_words, steps
+from pmtcore.report.rows import clarity, is_level, source, step_words, steps
 from pmtcore.report.statistics import aside_words
 
 _ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
@@ -197,19 +197,15 @@ def _moved(row: Mapping[Hashable, Any], unit: DisplayUnit) -> str:
     return f"no privacy noise moves it{'; ' * bool(moves)}{', '.join(moves)}."
 
 
-def planned_words(release: Release, predicted: Prediction | None, coefficient: str, step: str) -> str:
-    """Say which half-width of one coefficient was planned and which came out; empty where either is not known.
-
-    Args:
-        release: with its bands.
-        predicted: errors of its plan.
-        coefficient: its name.
-        step: of the feature, as :func:`unit_step` says it.
-    """
-    if release.bands is None or predicted is None or coefficient not in release.names:
+def planned_words(release: Release, predicted: Prediction | None) -> str:
+    """Say which half-width of the clearest coefficient was planned and which came out; empty where one is unknown."""
+    at = [j for j, name in enumerate(release.names) if name != INTERCEPT]
+    if release.bands is None or predicted is None or not at or release.guarantee.mu == 0:
         return ""
-    j = release.names.index(coefficient)
-    got = float(release.bands.high[j] - release.bands.low[j]) / 2
+    low, high = release.bands.low[at], release.bands.high[at]
+    j = at[int(np.argmax(clarity(release.coefficients[at], low, high)))]
+    coefficient, got = release.names[j], float(release.bands.high[j] - release.bands.low[j]) / 2
+    step = unit_step(coefficient, release.notes)
     planned = Z95 * float(predicted.total[j])
     return f"95 % half-width of {coefficient}, {step}: planned ± {figure(planned)}, released ± {figure(got)}."
 

@@ -194,6 +194,11 @@ class Choices:
         """Return whether what is fitted has the default penalty of labels and counts."""
         return self.lam is None and self.family != GAUSSIAN.id
 
+    def still_changed(self, before: Choices, after: Choices) -> bool:
+        """Return whether each field that a change from one to another of these choices moved is moved here too."""
+        moved = [name for name, value in vars(before).items() if vars(after)[name] != value]
+        return all(vars(self)[name] != vars(before)[name] for name in moved)
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields; :meth:`from_dict` reads them back. Later fields are left out at their default."""
         usual = {"covariates": COVARIATES[0]}

@@ -368,7 +368,7 @@ def test_every_guarantee_says_whom_it_protects(unit):
     fields = {**promise.as_dict(), "rows_per_person": unit.rows}
     assert Unit.from_dict(fields.get("unit") or {"rows": fields["rows_per_person"]}) == unit
     assert Unit.from_dict(unit.as_dict()) == unit
-    assert "all that one person has" in promise.person.words
+    assert "rows of one person, as many as each release counts" in promise.person.words
 
 
 def test_what_the_table_keeps_goes_before_what_is_declared():
