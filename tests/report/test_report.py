@@ -35,7 +35,7 @@ from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report import deployment, reproduce, rows
 from pmtcore.report.checklist import checklist, proof_words
 from pmtcore.report.html import _limited, embedded, file_name, report
-from pmtcore.report.statistics import NAME, TITLES, disagreement_of
+from pmtcore.report.statistics import NAME, TITLES, disagreement_of, truncation_of
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import default_choices, prepare
@@ -373,6 +373,26 @@ def test_categories_are_named_once_each(filed):
     assert "ridge penalty of 0.01" in text and "weak prior" not in text
     weak = report({**filed[0], "public": {**filed[0]["public"], "prior_sd": 2.5}})
     assert "weak prior" in weak and "ridge penalty" not in weak
+
+
+def test_a_lab_figure_names_its_table(filed):
+    """The page knows the title of a known table; a record in no ledger does not."""
+    record = {name: value for name, value in filed[0].items() if name != "ledger"}
+    assert "Adult (UCI): in no ledger" in report(record, table="Adult (UCI)")
+    assert "without a name: in no ledger" in report(record)
+
+
+def test_a_share_says_what_it_does_to_the_coefficients(filed):
+    """By the bands that a record has: a part of its own, the privacy part, or none; nothing where nothing is cut."""
+    record = {**filed[0], "public": filed[0]["public"] | {"predicted_truncation_rate": 0.02}, "released": {}}
+    assert "by their truncation sd" in truncation_of(record)
+    bands = {
+        name: {part: v for part, v in band.items() if part != "truncation"} for name, band in record["bands"].items()
+    }
+    assert "in their privacy sd" in truncation_of({**record, "bands": bands})
+    assert "no bands to allow for it" in truncation_of({**record, "bands": {}})
+    none = record["public"] | {"predicted_truncation_rate": 0.0}
+    assert "biases" not in truncation_of({**record, "public": none})
 
 
 def test_a_report_says_where_the_rows_are_unlike_the_public_ones(filed):

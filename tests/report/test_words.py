@@ -212,6 +212,20 @@ def released(privacy, sampling, truncation=None, mu=1.0, low=(-1, 1), high=(1, 2
     )  # fmt: skip
 
 
+def test_planned_and_released_half_widths_are_of_one_coefficient():
+    """Of the clearest one, in units of the table; nothing is said without bands, a plan, or a spend."""
+    made = released([0.2, 0.2], [1, 1], low=(-1, 1.5), high=(1, 2.5))
+    plan = Prediction(np.zeros(2), np.full(2, 0.6 / 1.96))
+    assert words.planned_words(made, plan) == "95 % half-width of b, for one unit: planned ± 0.6, released ± 0.5."
+    assert not words.planned_words(made, None) and not words.planned_words(replace(made, bands=None), plan)
+
+
+def test_levels_whose_size_the_prior_gives_are_known_from_a_note():
+    """A note that was stored as text names none."""
+    note = Note(TableNote.LEVELS_OF_ONE_LABEL, column="y", levels=("town=a",))
+    assert words.prior_levels([note]) == {"town=a"} and not words.prior_levels([str(note)])
+
+
 def test_a_release():
     """The largest part is named; swamped, and nothing spent have their sentences."""
     assert "bands by 2 %" in words.release_words(released([0.2, 0.2], [1, 1]))
