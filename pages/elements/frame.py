@@ -41,8 +41,9 @@ def draw() -> None:
     """Draw the shared sidebar."""
     st.logo(_ASSETS / "logo.svg", icon_image=_ASSETS / "icon.svg", size="large")
     with st.sidebar:
-        _tables()
+        # First, where a low screen still has it.
         st.toggle(**control("curator"))
+        _tables()
         _spent()
         st.caption(
             f"{badge(Label.PUBLIC)} from public rows and sizes\n\n"

@@ -38,8 +38,8 @@ _PARTS = ("privacy", "sampling", "truncation")
 _LIMITS = ("low (95 %)", "high (95 %)")
 # Rows up to which each has more air: with more of them the axis would be below the first screen.
 _ROOMY = 9
-# Background of a number at the edge, so that it can be read over a band in either theme.
-_PAPER = "rgba(128,128,128,0.25)"
+# Background of a white number at the edge, which covers the band below it in either theme.
+_CHIP = "#5a616b"
 
 
 # Change of a feature that its coefficient is shown for: comparable ones (rows.steps), the powers of ten next to these,
@@ -386,9 +386,10 @@ def at_the_edge(
                 text=f"{text} →" if far > 0 else f"← {text}",
                 showarrow=False,
                 xanchor="right" if far > 0 else "left",
-                yanchor="top",  # its band runs through the row, and its name stands above
-                font={"size": 11},
-                bgcolor=_PAPER,
+                yanchor="middle",  # over its band: above stands its own name, below the next one's
+                borderpad=0,
+                font={"size": 10, "color": "#ffffff"},
+                bgcolor=_CHIP,
             )
 
 
