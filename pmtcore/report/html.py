@@ -91,7 +91,7 @@ def report(
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{heading}</title>\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{heading}</h1>\n"
-        + _contents(fields, book, head, answers, table)
+        + _contents(fields, book, head, answers=answers, title=table)
         + "\n</main>\n</body>\n</html>\n"
     )
 
@@ -151,7 +151,14 @@ def _as_image(drawing: re.Match[str]) -> str:
     return f'<img{small} alt="{label.group(1) if label else ""}" src="data:image/svg+xml;base64,{data}">'
 
 
-def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str | None, answers: str, title: str) -> str:
+def _contents(
+    record: ReleaseRecord,
+    book: Mapping[str, Any] | None,
+    head: str | None,
+    *,
+    answers: str,
+    title: str,
+) -> str:
     """Return all parts below the title, those that a stakeholder needs first."""
     picture, tables = _coefficients(record)
     # What was promised stands before all figures: it is what a privacy officer reads for.
