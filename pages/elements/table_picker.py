@@ -168,12 +168,24 @@ def columns(messages: DeltaGenerator) -> Problem | None:
 
 
 def _retarget(tables: Tables, before: Choices, choices: Choices) -> None:
-    """Go on with another target: with the regression that fits it, and with columns that were left out for the last."""
+    """Go on with another target: with the regression that fits it, and with the last target as a feature."""
     anew = tables.repaired is not None and before.features == tables.repaired[1]
-    again = mended(tables, replace(choices, features=None) if anew else choices)
+    features = None if anew or choices.formula else _not_left_out(tables, before, choices)
+    again = mended(tables, replace(choices, features=features))
     # Which of several labels is modelled is asked.
     if anew or (again != choices and again.positive == choices.positive):
         take(again, f"Take {choices.target} as the target")
+
+
+def _not_left_out(tables: Tables, before: Choices, choices: Choices) -> tuple[str, ...] | None:
+    """Return the features for a new target: all but what was left out for the last one; ``None`` where that is none."""
+    if before.features is None or choices.features is None:
+        return choices.features
+    left_out = {*_taken_at_first(tables, before, before.target)} - {*before.features}
+    first = _taken_at_first(tables, choices, choices.target)
+    added = [name for name in first if name not in left_out and name not in choices.features]
+    features = (*choices.features, *added)
+    return None if {*features} == {*first} else features
 
 
 def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]:

@@ -201,6 +201,24 @@ def test_columns_left_out_for_one_target_come_back_with_another(app):
     assert any("Done already" in one.value for one in app.warning)
 
 
+def test_the_last_target_becomes_a_feature_and_what_was_left_out_stays_out(app):
+    """Whoever left one column out and then changes the target means all others, the last target among them."""
+
+    def table(n: int, seed: int) -> bytes:
+        rng = np.random.default_rng(seed)
+        return pd.DataFrame(rng.normal(size=(n, 5)), columns=["e", "a", "b", "c", "d"]).to_csv(index=False).encode()
+
+    upload(app, table(400, 1), table(80, 2))
+    next(box for box in app.selectbox if box.label == "Target").set_value("d").run()
+    next(box for box in app.multiselect if box.label.startswith("Features")).set_value(["a", "b", "e"]).run()
+    next(box for box in app.selectbox if box.label == "Target").set_value("a").run()
+    assert not app.exception and {*session(app).choices.features} == {"b", "d", "e"}
+    next(box for box in app.multiselect if box.label.startswith("Features")).set_value(["b", "c", "d", "e"]).run()
+    assert session(app).choices.features is None
+    next(box for box in app.selectbox if box.label == "Target").set_value("e").run()
+    assert session(app).choices.features is None and {*session(app).problem.public.names} > {"a", "b", "c", "d"}
+
+
 def test_a_first_look_is_not_taken_at_more_rows_than_are_held(app):
     """A hundred thousand places for the rows of each person are nothing to be drawn at first sight."""
     from pmtcore.report.first_look import is_quick
