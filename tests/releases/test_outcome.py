@@ -21,6 +21,7 @@ from pmtcore.methods.registry import methods
 from pmtcore.releases import release as releasing
 from pmtcore.releases.outcome import SpendFailure
 from pmtcore.releases.release import Request, recorded_release
+from tests.helpers import refused
 from tests.ledger.test_log import problem  # noqa: F401  # fixture
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -217,15 +218,13 @@ CENTRAL = [
 def test_what_fails_on_public_rows_fails_before_the_spend(id, problem, book, monkeypatch):  # noqa: F811
     """The figures of a plan need no private row: an error in them is raised while nothing is spent."""
 
-    error = ValueError("rounding")
-
     def broken(self):
-        raise error
+        raise ValueError("rounding")
 
     request = Request(id, Budget(0.5))
     plan = releasing._planned(problem, request)[2]
     monkeypatch.setattr(type(plan), "facts", broken)
-    with pytest.raises(ValueError) as caught:
+    with refused(SpendMessage.OWN_ERROR, reason="ValueError") as caught:
         recorded_release(problem, request, SecureNoise(), book, dataset="survey", key="k")
-    assert caught.value is error
+    assert caught.value.by_program
     assert book.account("survey").spent == 0.0 and book.entry("k") is None
