@@ -433,6 +433,8 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
         for_step: tuple[str, ...] = ("", "", *("",) * bool(ratio))
         if band and name != INTERCEPT and (by := by_name.get(name)):
             drawn, for_step = True, _limited(value, band, by, ratio)
+            if by == 1:  # a category, or 0 and 1: the same figures would stand twice
+                limited_value = ("as for a step", *("",) * (len(limited_value) - 1))
         rows.append((escape(name), *for_step, *limited_value, *more))
     if not rows:
         return "<h2>Released</h2>\n<pre>" + escape(json.dumps(record["released"], indent=1)[:20_000]) + "</pre>", ""

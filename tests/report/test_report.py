@@ -375,6 +375,14 @@ def test_categories_are_named_once_each(filed):
     assert "weak prior" in weak and "ridge penalty" not in weak
 
 
+def test_a_step_of_one_unit_has_its_figures_once(filed):
+    """Of a feature that is 0 or 1 the change for a step and for one unit are one figure."""
+    record, name = filed[0], next(name for name in filed[0]["bands"] if name != INTERCEPT)
+    assert "as for a step" not in report(record)
+    zero_one = {**record, "public": record["public"] | {"zero_one": [name]}}
+    assert report(zero_one).count("as for a step") == 1
+
+
 def test_a_lab_figure_names_its_table(filed):
     """The page knows the title of a known table; a record in no ledger does not."""
     record = {name: value for name, value in filed[0].items() if name != "ledger"}
