@@ -135,7 +135,7 @@ else:
                 with later(st, "question"):
                     st.markdown(f"**Question.** {lesson.question}")
                     # It moves neither knobs nor picture; the key names the lesson: an open answer closes with it.
-                    asked = st.toggle("Answer", key=f"answer-{lesson.id}")
+                    asked = st.toggle("Answer", key=f"answer-{lesson.id}", help="It moves neither knobs nor picture.")
                     if asked and not large:
                         st.markdown(lesson.answer)
                     if not large:
