@@ -78,7 +78,7 @@ def say(problem: Problem, biased: Sequence[str]) -> None:
         st.warning(plain(f"{words} Data mends it by a click."), icon=":material/warning:")
     tables = session().tables
     for words in [] if tables is None else unchosen_persons(tables.private, tables.public, problem.choices):
-        st.warning(plain(f"{words} Data takes it as the person by a click."), icon=":material/group:")
+        st.warning(plain(f"{words} One click on Data chooses it."), icon=":material/group:")
     texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)
     if texts and tables is not None and not tables.may_be_studied and not curator():
         st.caption(

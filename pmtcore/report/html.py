@@ -376,11 +376,11 @@ def _attacked(record: ReleaseRecord) -> str:
     if record["guarantee"]["mu"] == 0 or audits is None or at not in audits.audits:
         return ""
     one = audits.audits[at]
+    verdict = "disproves" if one.violated else "would have disproved"
     return (
         f"<p>Beside the proof the method itself, not this release, was attacked with {one.trials:,} releases of two "
         f"tables that are built to be told apart ({escape(audits.computed)}). The strongest attack showed a mu of at "
-        f"least {figure(one.lower_bound)}. An attack beyond {figure(one.claimed)} would have disproved the claim; "
-        f"{'this one did' if one.violated else 'none did'}.</p>\n"
+        f"least {figure(one.lower_bound)}; more than {figure(one.claimed)} {verdict} the claim.</p>\n"
     )
 
 

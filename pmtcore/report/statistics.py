@@ -115,7 +115,7 @@ def truncation_of(record: Mapping[str, Any]) -> str:
     elif any(band.get("truncation", 0.0) > 0 for band in bands):
         allowed = "the bands allow for it, by their truncation sd"
     else:
-        allowed = "the bands have no part of its own for it; what is known of it is in their privacy sd"
+        allowed = "the bands have no separate part for this; what public rows predict of it is in their privacy sd"
     alike = " The prediction is for private rows like the public ones." if record.get("rows_disagree") else ""
     return f"{words} Shortening biases the coefficients; {allowed}.{alike}"
 
@@ -145,7 +145,7 @@ _PUBLIC = ("names",)
 _BEHIND_BANDS = (
     "centre, covariance and degrees of freedom of the error bands (for joint tests; covered by the same guarantee)"
 )
-_ALIKE = "whether private rows look unlike the public ones"
+_ALIKE = "one answer: do private rows look unlike the public ones?"
 
 
 def aside_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
@@ -259,4 +259,4 @@ def titles_behind(record: Mapping[str, Any]) -> list[str]:
     behind = titles_behind_bands(record)
     if "rows_disagree" not in record:
         return behind
-    return [*behind, f"{_ALIKE} ({'yes' if record['rows_disagree'] else 'no'})"]
+    return [*behind, f"{_ALIKE} {'Yes' if record['rows_disagree'] else 'No'}"]

@@ -262,7 +262,7 @@ def test_no_drawn_width_rises_with_the_budget():
     drawn = [np.asarray(trace.y, dtype=float) for trace in figure.data if len(trace.x) == len(sizes)]
     assert len(drawn) == 3 and all(np.all(np.diff(y) <= 0) for y in drawn)
     assert drawn[2] == pytest.approx([plans[at].half_width(0) for at in range(4)], rel=0.15)
-    assert "fitted so that none rises" in below_words(plans, "a", "joint-pmt")
+    assert "a larger budget never has a wider one" in below_words(plans, "a", "joint-pmt")
 
 
 def test_what_lies_beyond_the_axis_is_named_and_not_drawn():
