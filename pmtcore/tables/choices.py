@@ -123,6 +123,11 @@ class Choices:
         """Return the columns whose product says how much a row counts."""
         return tuple(name for name in (self.weights, self.exposure) if name)
 
+    @property
+    def beside_features(self) -> tuple[str, ...]:
+        """Return the columns that say whose a row is, how much it counts, or what its group is: no features."""
+        return tuple(name for name in (self.person, *self.weighing, self.cluster) if name)
+
     def _check_covariates(self) -> None:
         if self.family != GAUSSIAN.id:
             raise InputError(TableMessage.COVARIATES_NEED_LINEAR)

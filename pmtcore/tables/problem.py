@@ -302,7 +302,7 @@ def _by_formula(
 ) -> Problem:
     """Expand both tables by the formula; no private row is read, and the ledger recognizes the original table."""
     _check_schema(schema, private, public)
-    expansion = _expansion(public, choices, schema).with_columns((choices.person, *choices.weighing, choices.cluster))
+    expansion = _expansion(public, choices, schema).with_columns(choices.beside_features)
     if not isinstance(public, Table):
         raise TypeError("an expansion is learned from public rows")
     inner = _expanded_choices(choices, expansion)
@@ -441,9 +441,7 @@ def public_side(
     _check_public_rows(public, public_rows)
     _check_schema(schema, private, public)
     if choices.formula:
-        expansion = _expansion(public, choices, schema).with_columns(
-            (choices.person, *choices.weighing, choices.cluster)
-        )
+        expansion = _expansion(public, choices, schema).with_columns(choices.beside_features)
         public = public if isinstance(public, MomentTable) else expansion.table(public)
         inner = _expanded_choices(choices, expansion)
         return public_side(expansion.table(private), public, inner, public_rows, schema=expansion.schema)
@@ -464,11 +462,10 @@ def prepare_public(public: Table | MomentTable, choices: Choices, public_rows: i
     if isinstance(public, MomentTable):
         return _moment_alone(public, choices, public_rows)
     if choices.formula:
-        expansion = _expansion(public, choices).with_columns((*choices.weighing, choices.cluster))
+        expansion = _expansion(public, choices).with_columns(choices.beside_features)
         inner = _expanded_choices(choices, expansion)
         return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema)
-    beside = (choices.target, choices.cluster, *choices.weighing)
-    names = [name for name in public.columns if name not in beside]
+    names = [name for name in public.columns if name not in (choices.target, *choices.beside_features)]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
         raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=missing, present=_near_first(missing, names))
@@ -751,11 +748,7 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
         if name not in common:
             raise InputError(TableMessage.NO_PRIVATE_COLUMN, column=name)
     chosen = common if choices.features is None else list(choices.features)
-    names = [
-        name
-        for name in chosen
-        if name not in (choices.target, choices.person, *choices.weighing, choices.cluster, *_INTERCEPT_NAMES[:1])
-    ]
+    names = [name for name in chosen if name not in (choices.target, *choices.beside_features, *_INTERCEPT_NAMES[:1])]
     if isinstance(public, MomentTable):
         names = _without_intercept(names, choices)
     if not names and len(common) == 1 < max(len(columns), len(private.columns)):

@@ -41,7 +41,7 @@ from pmtcore.report.html import report
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.persons import MOST_LETTERS, canonical, identifiers
-from pmtcore.tables.problem import prepare
+from pmtcore.tables.problem import prepare, prepare_public
 from pmtcore.tables.sources import Cells
 from pmtcore.tables.table import Table, query_table, read_table, table_from
 from tests.helpers import TEST, refused
@@ -441,3 +441,21 @@ def test_somebody_who_was_not_counted_does_not_count(rule):
     source._cells = pa.table({"who": [9.0, 2.0, 2.0, 1.0], "x": [9.0, 2.0, 2.0, 1.0], "y": [9.0, 2.0, 2.0, 1.0]})
     counted = problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
     assert sorted(counted[:, -1].tolist()) == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("formula", ["", "y ~ a + b"])
+@pytest.mark.parametrize("names", ["numbers", "few texts"])
+def test_a_plan_without_private_rows_clusters_by_persons_as_a_release_does(formula, names):
+    """The identifier is no feature and groups the errors, with a formula and where its few values look like levels."""
+    rng = np.random.default_rng(2)
+
+    def rows(n: int, first: int) -> Table:
+        persons = first + np.repeat(np.arange(n // 15), 15)
+        data = {"pid": persons if names == "numbers" else [f"p{one}" for one in persons]}
+        data |= {name: rng.normal(size=n) for name in "aby"}
+        return read_table(pd.DataFrame(data).to_csv(index=False).encode(), "t", "public")
+
+    public, choices = rows(300, 1000), Choices(target="y", formula=formula, person="pid", person_rows=15)
+    planned, released = prepare_public(public, choices).data, prepare(rows(900, 0), public, choices).public
+    assert planned.names == released.names == ("(intercept)", "a", "b")
+    assert planned.clusters is not None and np.array_equal(planned.clusters, released.clusters)
