@@ -395,7 +395,7 @@ def _example(mu: float, account: Mapping[str, Any] | None, unit: str) -> str:
         together = f" With all releases of this data set they do so in at most {share} of all trials."
     return (
         "<details><summary>The same odds on other scales</summary>\n"
-        f"<p>This release alone is detected {figure(odds.times_guessing, 2)} times as often as by guessing.\n"
+        f"<p>{odds.sentence}\n"
         f"For example, somebody knows every {unit} but one, of which two versions are possible, both equally likely. "
         f"With this report they name the right one in at most {percent(odds.right_guesses, 3)} of all trials; without "
         f"it, in 50 %.{together}</p>\n</details>\n"
