@@ -13,7 +13,7 @@ from pages.elements.session import current_problem, session
 from pages.elements.widgets import amount, errors_shown, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError, listed, number_between
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import figure, unbroken
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account
 from pmtcore.ledger.agreements import PendingRequest
@@ -135,7 +135,8 @@ def _spend_plan(mu: float) -> SpendPlan | None:
     st.caption(plain(f"{balance(account)} Written to {place(ledger)}."))
     if account.spent:
         total = account.total_with(mu)
-        st.markdown(plain(f"With the releases before it mu = {figure(total)} in all. {strength(total).sentence}"))
+        words = f"With the releases before it mu = {figure(total)} in all. {strength(total).sentence}"
+        st.markdown(plain(unbroken(words)))
     return SpendPlan(name, purpose, second=account.second)
 
 
