@@ -735,23 +735,16 @@ def name_at_ends(figure: go.Figure, first: float, last: float) -> None:
         first: least place of the lines.
         last: largest place.
     """
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415  # slow to load
+
     lines = [line for line in figure.data if line.mode == "lines" and line.name]
     ends = {id(line): float(np.asarray(line.y)[np.argmin(line.x)]) for line in lines}
     values = np.concatenate([np.asarray(line.y, dtype=float) for line in figure.data])
     gap = _NAME_GAP * max(float(np.ptp(values)), 1e-300)
     lines.sort(key=lambda line: ends[id(line)])
-    places = np.array([ends[id(line)] for line in lines]) - gap * np.arange(len(lines))
-    # The nearest places at least a gap apart: isotonic means of the ends.
-    blocks: list[list[float]] = []
-    for place in places:
-        blocks.append([place, 1.0])
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            value, weight = blocks.pop()
-            blocks[-1] = [
-                (blocks[-1][0] * blocks[-1][1] + value * weight) / (blocks[-1][1] + weight),
-                blocks[-1][1] + weight,
-            ]
-    spread = [value for value, weight in blocks for _ in range(int(weight))] + gap * np.arange(len(lines))
+    apart = gap * np.arange(len(lines))
+    # The nearest places at least a gap apart.
+    spread = isotonic_regression(np.array([ends[id(line)] for line in lines]) - apart).x + apart
     start, width = math.log10(first), math.log10(last / first)
     for line, place in zip(lines, spread, strict=True):
         x = [start - _NAME_ROOM * width / 5, start]
