@@ -99,15 +99,16 @@ def other_table(id: str, choices: Choices) -> None:
 
 def show(release: Release, request: Request) -> None:
     """Draw a finished release: what may be done with it, its figures, how to take them along."""
+    record = release.as_dict()
     # The button that had the keyboard is gone after a release: the verdict takes it.
     with st.container(key="verdict"):
-        standing(release)
+        standing(release, record)
         cautions.warn(release.notes)
         if st.session_state.pop(FOCUS, False):
             scripts.run(scripts.TO_VERDICT)
     left, right = st.columns([5, 2], gap="medium")
     with right:
-        about(release)
+        about(release, record)
     with left, figure_first("coefficients"):
         if release.names:
             coefficients(release, on_open_tables(release, request))
@@ -234,10 +235,15 @@ def retrieved(release: Release) -> None:
     show_retrieved(release.facts, release.parameters.get("retrieved") == "recycle", "release-retrieved")
 
 
-def standing(release: Release) -> None:
-    """Draw whether the figures may leave."""
+def standing(release: Release, record: ReleaseRecord) -> None:
+    """Draw whether the figures may leave.
+
+    Args:
+        release: that is shown.
+        record: the same in plain fields.
+    """
     nobody, mu = unprotected_words(release.guarantee.person.mu), release.guarantee.mu
-    alarm = plain(disagreement_of(release.as_dict()))
+    alarm = plain(disagreement_of(record))
     if release.standing is ReleaseStatus.SOUND and nobody:
         st.warning(f"{badge(Label.RELEASED)} {nobody} {alarm}".strip(), icon=":material/warning:")
     elif release.standing is ReleaseStatus.SOUND and alarm:  # one box: whether figures may leave, and are of use
@@ -262,8 +268,13 @@ def _counted(release: Release) -> str:
     return f"Add its mu of {said(release.guarantee.person.mu)} yourself to what was spent on these rows before."
 
 
-def about(release: Release) -> None:
-    """Draw the single figures of a release, its guarantee and how strong it is, and the ways on."""
+def about(release: Release, record: ReleaseRecord) -> None:
+    """Draw the single figures of a release, its guarantee and how strong it is, and the ways on.
+
+    Args:
+        release: that is shown.
+        record: the same in plain fields.
+    """
     st.page_link("pages/work/report.py", label="Next: Report", icon=":material/arrow_forward:")
     st.markdown(f"**{plain(release.title)}**")
     rows = "" if release.public_rows is None else f", {count(release.public_rows)} public rows"
@@ -271,7 +282,7 @@ def about(release: Release) -> None:
     whose = f"n = {count(release.n)}" if not unit.column else private_words(release.n, unit)
     lines = [unbroken(f"{whose}{rows}"), *(f"{name}: {value}" for name, value in figures.results(release).items())]
     if release.guarantee.mu > 0:
-        lines.append(truncation_of(release.as_dict()))
+        lines.append(truncation_of(record))
     st.markdown("\n".join(f"- {line}" for line in lines))
     if release.guarantee.mu > 0:
         strength_line(release.guarantee.person.mu)
