@@ -2119,17 +2119,17 @@ def _plan_mutants() -> list[Mutant]:
     combined, foreseen = "self.with_public(self.expected[None]).weights[0]", "tests/methods/test_joint_moment.py"
     faults = [
         (
-            "plan: the public fit is surer than the private one",
+            "plan: few public rows are like many",
             interval,
-            "math.sqrt(n / m)",
-            "math.sqrt(m / n)",
+            "np.clip(rows_per_column, 1.0, _MANY)",
+            "_MANY",
             outcomes,
         ),
         (
             "plan: a median outside its interval",
             interval,
-            "float(np.clip(self.median.ratio(log_error, log_budget), *ends))",
-            "self.median.ratio(log_error, log_budget)",
+            "float(np.clip(min(self.median.ratio(rows_per_column), most), low, high))",
+            "self.median.ratio(rows_per_column)",
             outcomes,
         ),
         (
@@ -2142,16 +2142,23 @@ def _plan_mutants() -> list[Mutant]:
         (
             "plan: an interval above its prediction",
             interval,
-            "ratio(log_error, log_budget), 1.0)",
-            "ratio(log_error, log_budget), 9.0)",
+            "most), 1.0)",
+            "most), 9.0)",
             outcomes,
         ),
         (
-            "plan: any budget is like those that were seen",
+            "plan: more public rows always tell more",
             interval,
-            "math.log(n * mu), *self.budgets",
-            "math.log(n * mu), -99, 99",
+            "rows_per_column, 1.0, _MANY",
+            "rows_per_column, 1.0, 1e9",
             outcomes,
+        ),
+        (
+            "plan: more noise leads beyond the public fit",
+            interval,
+            "if self.combined else np.inf",
+            "if False else np.inf",
+            "tests/methods/test_outcome_interval.py -k beyond",
         ),
         (
             "plan: an interval moves sampling too",

@@ -43,8 +43,9 @@ from pmtcore.glm.families import GAUSSIAN
 from pmtcore.glm.families import family as family_of
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.registry import make_parameters, method
+from pmtcore.methods.registry import Prediction, make_parameters, method
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
+from pmtcore.releases.planning import typical_ratio
 
 HARMLESS = Curator("a benchmark on public tables")
 MUS = (0.15, 0.5, 1.5, 4.5, 300.0)
@@ -301,12 +302,7 @@ def measured(id: str, one: Draw, mu: float, trials: int, seed: int, values: Mapp
         plan = entry.plan(one.public, n, Budget(mu), make_parameters(entry, values))
         outcome = plan.run(one.rows, SeededNoise(seed), trials)
         coefficients = outcome.coefficients
-        prediction = plan.predicted()
-        if prediction is not None:
-            figures["predicted"] = prediction.median_distance
-            interval = getattr(prediction, "interval", None)
-            if interval is not None:
-                figures["interval"] = [float(each) for each in interval]
+        figures |= _beside_plan(plan.predicted(), coefficients - one.exact)
         if (disagrees := getattr(outcome, "disagrees", None)) is not None:
             figures["alarm"] = bool(disagrees)
         bands = outcome.bands()
@@ -320,6 +316,24 @@ def measured(id: str, one: Draw, mu: float, trials: int, seed: int, values: Mapp
     away = np.nan_to_num(np.linalg.norm(coefficients - one.exact, axis=1), nan=math.inf)
     figures["distances"] = [float(f"{each:.4g}") for each in away]
     figures["seconds"] = round(time.process_time() - start, 3)
+    return figures
+
+
+def _beside_plan(prediction: Prediction | None, away: np.ndarray) -> dict[str, Any]:
+    """Return the typical coefficient's outcome over its prediction, and what the plan expects of this ratio.
+
+    Args:
+        prediction: of the plan.
+        away: coefficients (trials, d) less those of the non-private fit.
+    """
+    if prediction is None or not np.any(prediction.to_exact > 0):
+        return {}
+    figures: dict[str, Any] = {
+        "outcome": typical_ratio(np.nan_to_num(np.sqrt(np.mean(away**2, axis=0)), nan=math.inf), prediction.to_exact),
+        "expected": prediction.median_factor,
+    }
+    if prediction.interval_factors is not None:
+        figures["interval"] = list(prediction.interval_factors)
     return figures
 
 
@@ -395,7 +409,7 @@ def pooled(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, float, str], d
         into = by_case.setdefault((line["case"], line["mu"], line["method"]), {"rule": line["rule"], "d": line["d"]})
         for name in ("errors", "distances"):
             into.setdefault(name, []).extend(line[name])
-        for name in ("covers", "covers_exact", "width", "predicted", "interval", "alarm"):
+        for name in ("covers", "covers_exact", "width", "outcome", "expected", "interval", "alarm"):
             if name in line:
                 into.setdefault(name, []).append(line[name])
     return by_case
@@ -439,11 +453,7 @@ def _row(by_case: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], mi
         for column, name in (("exact", "covers_exact"), ("population", "covers")):
             shares = [float(np.mean(one[name])) for one in settings if name in one]
             cells[column] += [f"{np.mean(shares):.3f}".lstrip("0")] if shares else []
-        plans = [
-            np.median(one["predicted"]) / np.median(one["distances"])
-            for one in settings
-            if any(one.get("predicted", ()))
-        ]
+        plans = _plans_over_outcomes(settings)
         cells["plan"] += [f"{_geometric(plans):.3g}"] if plans else []
         nearer = np.mean([any(ours[key] > 1.05 * bar[key] for bar in bars if key in bar) for key in keys])
         cells["nearer"].append(f"{nearer:.2f}")
@@ -453,6 +463,15 @@ def _row(by_case: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], mi
     tables = len({case for case, _ in ours})
     row = (f"`{mine}`", tables, joined["median"], joined["above"], bands, joined["plan"], joined["nearer"])
     return "| " + " | ".join(map(str, row)) + f" | {'yes' if all(behind) else ''} |"
+
+
+def _plans_over_outcomes(settings: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return the plan's median over the outcome of each setting that has both."""
+    return [
+        float(np.median(one["expected"]) / max(np.median(one["outcome"]), 1e-300))
+        for one in settings
+        if "outcome" in one
+    ]
 
 
 def _errors_line(mu: float, settings: Sequence[Mapping[str, Any]]) -> str:
@@ -471,13 +490,11 @@ def _errors_line(mu: float, settings: Sequence[Mapping[str, Any]]) -> str:
     exact = [float(np.mean(one["covers_exact"])) for one in settings if "covers_exact" in one]
     if exact:
         parts.append(f"of the exact fit {np.mean(exact):.3f}")
-    plan = [
-        np.median(one["predicted"]) / max(np.median(one["distances"]), 1e-300) for one in settings if "predicted" in one
-    ]
+    plan = _plans_over_outcomes(settings)
     if plan:
         parts.append(f"plan/outcome {_geometric(plan):.2f} within 2 {np.mean(np.abs(np.log(plan)) < math.log(2)):.2f}")
     inside = [
-        np.mean([low <= np.median(one["distances"]) <= high for low, high in one["interval"]])
+        np.mean([low <= np.median(one["outcome"]) <= high for low, high in one["interval"]])
         for one in settings
         if "interval" in one
     ]

@@ -143,8 +143,8 @@ class Prediction:
         sampling: from the private rows being a sample.
         truncation: from rows that are truncated or clipped, as far as public rows tell.
         clipping_in_privacy: whether what clipping moves is not told apart, but part of ``privacy``.
-        interval_factors: what the length of :attr:`to_exact` is multiplied by for the ends of an 80 % interval of
-            the outcome; ``None`` where they were not calibrated.
+        interval_factors: what :attr:`to_exact` is multiplied by for the ends of an 80 % interval of the typical
+            coefficient's distance; ``None`` where they were not calibrated.
         median_factor: the same for its median.
     """
 
@@ -170,29 +170,16 @@ class Prediction:
         return np.hypot(self.privacy, self.truncation)
 
     @property
-    def median_distance(self) -> float:
-        """Return the predicted, uncalibrated distance to the non-private fit that half of the releases exceed.
+    def median_total(self) -> np.ndarray:
+        """Return the total (d,) that half of the releases exceed.
 
         A release states :attr:`privacy`, which some methods put too high: this is how far its coefficients come to lie.
         """
-        return self.median_factor * float(np.linalg.norm(self.to_exact))
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """Return the ends of an 80 % interval of the Euclidean distance to the non-private fit, where calibrated."""
-        if self.interval_factors is None:
-            return None
-        length = float(np.linalg.norm(self.to_exact))
-        return self.interval_factors[0] * length, self.interval_factors[1] * length
-
-    @property
-    def median_total(self) -> np.ndarray:
-        """Return :attr:`total` (d,) with that distance in place of what a release states."""
         return self._total_at(self.median_factor)
 
     @property
     def total_interval(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return :attr:`total` (d,) at both ends of that interval; the sampling part is the same at both."""
+        """Return :attr:`total` (d,) at both ends of an 80 % interval; the sampling part is the same at both."""
         if self.interval_factors is None:
             return None
         low, high = self.interval_factors

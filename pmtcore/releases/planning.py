@@ -315,7 +315,8 @@ def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str
     """Compare a release's standard error with that of the public fit; both are medians over the coefficients.
 
     Half of the releases come out above the figure. Where the ends of the 80 % interval are far apart, the words have
-    these alone: with few public rows the figure between them is no promise.
+    these alone: with few public rows the figure between them is no promise. Where the prediction itself sees no gain,
+    none is claimed: without information from private rows a release is the public fit, whatever other tables did.
 
     Args:
         prediction: of the method.
@@ -325,7 +326,11 @@ def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str
         The ratio; how many times as precise the release is, in words; and sentences on how such releases came out on
         real tables, empty where a method's outcomes were not calibrated.
     """
-    ratio, ends = typical_ratio(prediction.median_total, alone.total), prediction.total_interval
+    ratio, ends = typical_ratio(prediction.total, alone.total), prediction.total_interval
+    if ends is not None and ratio <= NO_GAIN:
+        ratio = typical_ratio(prediction.median_total, alone.total)
+    else:
+        ends = None
     times = figure(1 / max(ratio, 1e-300), 2)
     if ends is None:
         return ratio, Phrase.TIMES_AS_PRECISE.sentence(value=times), ""

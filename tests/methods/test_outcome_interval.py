@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -14,62 +15,64 @@ from pmtcore.methods.outcome_interval import OutcomeInterval, OutcomeQuantile
 from pmtcore.methods.registry import Prediction, make_parameters, method
 from pmtcore.public.moments import public_from_moment, public_from_rows
 
-LAW = OutcomeInterval(
-    OutcomeQuantile(-1.0, 0.2, -0.1),
-    OutcomeQuantile(0.5, -0.1, -0.15),
-    OutcomeQuantile(2.0, -0.5, -0.2),
-    errors=(-5.0, 3.0),
-    budgets=(2.0, 9.0),
-)
+LAW = OutcomeInterval(OutcomeQuantile(0.5, 0.3), OutcomeQuantile(0.8, -0.2), OutcomeQuantile(1.5, -0.9))
 # Tables, releases of each and the share inside at least: of 80 % on about 55 settings all but 1 in 1,000 have .6
 SHARES = {"joint-pmt": ("linear", 12), "joint-moment": ("linear", 12), "pmt-gradients": ("label", 7)}
 LEAST = 0.6
 
 
-def predicted(error: float, sampling: float) -> Prediction:
-    """Errors of two coefficients, both parts along the first."""
-    return Prediction(np.array([0.6 * error, 0.0]), np.array([sampling, 0.0]), np.array([0.8 * error, 0.0]))
+def predicted(error: float) -> Prediction:
+    """Errors of two coefficients, in other units."""
+    units = np.array([1.0, 100.0])
+    return Prediction(0.6 * error * units, 0.1 * units, 0.8 * error * units)
 
 
-@pytest.mark.parametrize("error", [0.02, 0.2, 1.5])
-@pytest.mark.parametrize("n", [100, 2_000])
-def test_the_ends_follow_the_stated_law(error: float, n: int) -> None:
-    """Powers of the error over the public fit's, ``sampling sqrt(n/m)``, and of n mu: computed here by products."""
-    found = LAW.of(predicted(error, 0.1), n, 25, 0.5)
-    over_public = error / (0.1 * math.sqrt(n / 25))
-    low = error * math.exp(-1) * over_public**0.2 * (n / 2) ** -0.1
-    high = error * math.exp(2) * over_public**-0.5 * (n / 2) ** -0.2
-    median = error * math.exp(0.5) * over_public**-0.1 * (n / 2) ** -0.15
-    assert found.interval == pytest.approx((low, max(high, error)), rel=1e-9)
-    assert found.median_distance == pytest.approx(np.clip(median, *found.interval), rel=1e-9)
-    assert np.linalg.norm(found.median_total[1:]) == 0
-    assert found.median_total[0] == pytest.approx(math.hypot(found.median_distance, 0.1))
-    assert np.array_equal(found.to_exact, predicted(error, 0.1).to_exact)
+@pytest.mark.parametrize("m", [4, 10, 20, 200])
+def test_the_ends_follow_the_stated_law(m: int) -> None:
+    """A power of the public rows a column, two columns here, up to ten: computed here by products."""
+    found = LAW.of(predicted(0.2), 10**6, m)
+    share = min(m / 20, 1.0)
+    assert found.interval_factors == pytest.approx((0.5 * share**0.3, 1.5 * share**-0.9))
+    assert found.median_factor == pytest.approx(0.8 * share**-0.2)
+    for total, factor in zip(
+        (found.median_total, *found.total_interval), (found.median_factor, *found.interval_factors), strict=True
+    ):
+        assert total == pytest.approx(math.hypot(0.2 * factor, 0.1) * np.array([1.0, 100.0]))
+    assert np.array_equal(found.to_exact, predicted(0.2).to_exact)
 
 
-def test_the_interval_contains_the_prediction_and_stops_where_no_setting_was() -> None:
-    """Factors are at most and at least 1; beyond the settings that were seen the nearest one counts."""
-    quantiles = OutcomeQuantile(3.0, 0, 0), OutcomeQuantile(-9.0, 0, 0), OutcomeQuantile(-3.0, 0, 0)
-    wide = OutcomeInterval(*quantiles, errors=(-3, 1), budgets=(2, 9))
-    assert wide.of(predicted(1.0, 0.1), 100, 25, 0.5).median_factor == 1.0
-    assert wide.of(predicted(1.0, 0.1), 100, 25, 0.5).interval_factors == (1.0, 1.0)
-    assert LAW.of(predicted(1e-9, 0.1), 100, 25, 0.5).interval_factors == (
-        LAW.of(predicted(1e-7, 0.1), 100, 25, 0.5).interval_factors
-    )
-    many = [LAW.of(predicted(0.1, 0.1 / math.sqrt(n)), n, 25, 0.5).interval_factors for n in (10**6, 10**9)]
-    assert many[0] == pytest.approx(many[1])
+@pytest.mark.parametrize("n", [100, 121, 400])
+def test_no_factor_leads_beyond_the_public_fit(n: int) -> None:
+    """Few rows, noise of any size: the error is at most the public fit's, ``sampling sqrt(n/m)``, or as predicted."""
+    own = 0.1 * math.sqrt(n / 4)
+    found = LAW.of(predicted(0.5), n, 4)
+    assert found.interval_factors[1] == pytest.approx(min(max(own / 0.5, 1.0), 1.5 * 0.2**-0.9))
+    assert found.median_factor <= found.interval_factors[1]
+    free = replace(LAW, combined=False).of(predicted(0.5), n, 4)
+    assert free.interval_factors[1] == pytest.approx(1.5 * 0.2**-0.9)
 
 
-@pytest.mark.parametrize(
-    "prediction",
-    [predicted(0.0, 0.1), predicted(0.1, 0.0), predicted(math.inf, 0.1)],
-    ids=["no privacy error", "no sampling error", "infinite"],
-)
-def test_no_interval_without_error_or_sampling(prediction: Prediction) -> None:
-    """Where either part is zero or infinite there is no ratio to judge by; so without a number of public rows."""
-    assert LAW.of(prediction, 100, 25, 0.5).interval is None
-    assert LAW.of(prediction, 100, 25, 0.5).median_distance == pytest.approx(np.linalg.norm(prediction.to_exact))
-    assert LAW.of(predicted(0.1, 0.1), 100, None, 0.5).interval is None
+def test_the_interval_contains_the_prediction_and_its_median() -> None:
+    """Factors are at most and at least 1, with the median between them; fewer rows than columns count as one each."""
+    wide = OutcomeInterval(OutcomeQuantile(3.0, 0), OutcomeQuantile(0.1, 0), OutcomeQuantile(0.2, 0))
+    assert wide.of(predicted(1.0), 10**8, 25).median_factor == 1.0
+    assert wide.of(predicted(1.0), 10**8, 25).interval_factors == (1.0, 1.0)
+    assert LAW.of(predicted(1.0), 10**8, 1).interval_factors == LAW.of(predicted(1.0), 10**8, 2).interval_factors
+
+
+def test_no_interval_without_public_rows() -> None:
+    """There is nothing to judge by then: the prediction stays as it is."""
+    assert LAW.of(predicted(0.1), 100, None).total_interval is None
+    assert np.array_equal(LAW.of(predicted(0.1), 100, None).median_total, predicted(0.1).total)
+
+
+@pytest.mark.parametrize("error", [0.0, math.inf])
+def test_an_error_of_zero_or_without_end_stays_one(error: float) -> None:
+    """Multiplied by the factors, both stay what they are."""
+    privacy = Prediction(np.full(2, error), np.full(2, 0.1))
+    low, high = LAW.of(privacy, 100, 25).total_interval
+    assert np.array_equal(low, privacy.total)
+    assert np.array_equal(high, privacy.total)
 
 
 @pytest.mark.parametrize("id", sorted(SHARES))
@@ -89,7 +92,7 @@ def test_the_methods_that_were_calibrated_have_one(id: str, seed: int) -> None:
     if not labels:
         z = np.column_stack([x, y])
         alone = public_from_moment(z.T @ z / 60, names, "y", 60)
-        assert entry.plan(alone, 2_000, Budget(1.0), make_parameters(entry, {})).predicted().interval is None
+        assert entry.plan(alone, 2_000, Budget(1.0), make_parameters(entry, {})).predicted().interval_factors is None
 
 
 @pytest.mark.slow
@@ -103,7 +106,7 @@ def test_outcomes_on_real_tables_lie_inside(id: str, zoo_loader: ModuleType) -> 
         if one is None:
             continue
         for mu in zoo.MUS:
-            found = zoo.measured(id, one, mu, 3, 1, {})
+            found = zoo.measured(id, one, mu, 8, 1, {})
             low, high = found["interval"]
-            inside.append(low <= np.median(found["distances"]) <= high)
+            inside.append(low <= found["outcome"] <= high)
     assert np.mean(inside) >= LEAST

@@ -292,7 +292,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         prediction = Prediction(privacy, self.frame.sampling(self.expected.points[0]).sd, clipping_in_privacy=True)
         if self.public.family is GAUSSIAN:
             return prediction
-        return OF_GRADIENTS.of(prediction, self.n, self.public.m, self.mu)
+        return OF_GRADIENTS.of(prediction, self.n, self.public.m)
 
     def left(self, state: FilterState, error_ratios: np.ndarray) -> ErrorPart:
         """Return the error covariance that the passes leave in the first trial, in the units of the table.

@@ -175,7 +175,7 @@ class JointPlan(StatisticPlan[MomentAndRows]):
             return Prediction(unit * first.sigma / np.sqrt(2) / first.ball.response_scale, sampling)
         noise, lost = self._expected_errors()
         prediction = Prediction(unit * math.sqrt(noise), sampling, unit * math.sqrt(lost))
-        return OF_JOINT.of(prediction, first.n, first.public.m, self.mu)
+        return OF_JOINT.of(prediction, first.n, first.public.m)
 
     def _expected_errors(self) -> tuple[float, float]:
         """Return the variance of a whitened coefficient by noise, and its squared shift by clipping: medians to expect.

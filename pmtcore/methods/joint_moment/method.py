@@ -249,7 +249,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         fit = self.regression(self.state(self.expected, weights))
         privacy, sampling, truncation = (np.sqrt(np.diag(p)) for p in (fit.privacy, fit.sampling, fit.truncation))
         prediction = Prediction(privacy, sampling, truncation)
-        return prediction if self.rows is None else OF_JOINT_MOMENT.of(prediction, self.n, self.public.m, self.mu)
+        return prediction if self.rows is None else OF_JOINT_MOMENT.of(prediction, self.n, self.public.m)
 
     def facts(self) -> Facts:
         """Return the radius, noise, and what to expect of a typical and of the worst regression."""

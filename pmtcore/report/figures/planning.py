@@ -24,8 +24,8 @@ _BUDGETS = (LADDER[0] / 1.1, LADDER[-1] * 1.1)
 _LEFT_OUT = " *"
 # What a reader of the band should know.
 _SHADED = (
-    "Shaded: where eight of ten such releases came out on other, real tables. Lines and band are smoothed: "
-    "a larger budget never has a wider one."
+    "Shaded: where eight of ten such releases came out on other, real tables, for the typical coefficient; of all "
+    "coefficients seven of ten did. Lines and band are smoothed: a larger budget never has a wider one."
 )
 # Pixels above the picture: five lines of a legend.
 _LEGEND = 100
