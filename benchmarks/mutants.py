@@ -2188,6 +2188,14 @@ def _table_mutants() -> list[Mutant]:
             ("sparse identifiers alone", ">= _EQUAL_PAIRS * (np.ptp(known) + 1)", ">= 50 * (np.ptp(known) + 1)"),
         ),
         *_of(
+            "tables/schema.py",
+            "tests/tables/test_findings.py -k 'any_length or separate_thousands'",
+            ("codes: six nines at most", "abs(value):.15g", "abs(value):g"),
+            ("points: other numbers of decimals are thousands", r"(\d*\.[\d.]*|", "("),
+            ("points: a measurement below 1 is a thousand", "^[+-]?[1-9]", "^[+-]?[0-9]"),
+            ("points: a number above 999 has no mark", r"|\d{4,})$", ")$"),
+        ),
+        *_of(
             "tables/cells.py",
             "tests/tables/test_rows.py -k 'utf8 or encoding'",
             (

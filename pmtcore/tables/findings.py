@@ -29,7 +29,7 @@ from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.features import date_note
-from pmtcore.tables.kinds import CAPPED, CODED, DATES, ORDERS, Kind, number_format
+from pmtcore.tables.kinds import CAPPED, CODED, DATES, LIKE, ORDERS, Kind, number_format
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.problem import default_choices, features_taken, prepare_public, public_side
 from pmtcore.tables.schema import Schema
@@ -46,6 +46,7 @@ OPEN = (
     TableNote.PERSON_COLUMN,
     TableNote.PRIVATE_PERSON_COLUMN,
     TableNote.CODE_FOR_MISSING,
+    TableNote.GROUPED_BY_POINTS,
     TableNote.NAMES_ALIKE,
     TableNote.SPELLINGS,
     TableNote.OPEN_DATES,
@@ -283,6 +284,8 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
         note = one_value or Note(TableNote.TEXT_TARGET, column=name, count=len(levels), levels=list(levels))
         repairs = (*_as_written(name, levels, choices, public.decimal), *_as_labels(list(levels)))
         yield Finding(note, (name,), True, repairs)
+    if not choices.model.binary and kind == "number":
+        yield from _grouped(name, public, choices)
     known = choices.positive is not None and cells.canonical(choices.positive) in levels
     if choices.model.binary and not known and set(levels) != {"0", "1"} and len(levels) != 2:
         numbers = {"family": GAUSSIAN.id, "lam": None, "positive": None}
@@ -312,6 +315,18 @@ def _as_written(name: str, levels: Mapping[str, int], choices: Choices, decimal:
     return () if kind is None else (_as_kind(name, kind, choices, schema.example(levels, kind, decimal)),)
 
 
+def _grouped(name: str, public: Table, choices: Choices) -> Iterator[Finding]:
+    """Yield a finding on numbers whose points may separate thousands: read as decimal marks, 950 exceeds 1.200."""
+    if choices.formula or name in choices.kinds:
+        return
+    cell = schema.grouped_by_points(public.column(name), public.decimal)
+    if cell is not None:
+        # Of an example with two marks the last one is the decimal mark.
+        repair = _as_kind(name, f"{LIKE}{cell},0", choices, f"{cell},0")
+        note = Note(TableNote.GROUPED_BY_POINTS, column=name, example=cell, number=float(cell.replace(".", "")))
+        yield Finding(note, (name,), repairs=(repair,))
+
+
 def _as_dates(name: str, counts: Mapping[str, int], choices: Choices) -> tuple[Repair, ...]:
     """Return the repairs that read most of these public cells as dates with slashes, one for each order that fits."""
     orders = [] if choices.formula else schema.likely_orders(counts)
@@ -339,7 +354,7 @@ def _as_coded(name: str, code: float, numbers: np.ndarray, choices: Choices) -> 
     def declared(kind: Kind, number: str) -> dict[str, Any]:
         return {"kinds": {**choices.kinds, name: kind}, "levels": {**choices.levels, name: (number,)}}
 
-    text, others = f"{code:g}", numbers[np.isfinite(numbers) & (numbers != code)]
+    text, others = f"{code:.15g}", numbers[np.isfinite(numbers) & (numbers != code)]
     changes = declared(CODED, text)
     repair = Repair(RepairLabel.AS_MISSING.sentence(label=text, column=name), changes)
     median = figure(float(np.median(others)))
@@ -406,6 +421,8 @@ def _features(private: Table, public: Table, choices: Choices, features: tuple[s
         elif kind == "number" and 0 < share < 1 and any(cells.texts(c).null_count < len(c) for c in column.chunks):
             note = Note(TableNote.SOME_NOT_NUMBERS, column=name)
             yield Finding(note, (name,), repairs=(_as_kind(name, "level", choices),))
+        if kind == "number":
+            yield from _grouped(name, public, choices)
         numeric = kind == "number" or number_format(kind) is not None
         numbers = schema.values(column, kind, public.decimal) if numeric else np.empty(0)
         code = schema.code_for_missing(numbers)

@@ -47,6 +47,9 @@ _FEWEST_VALUES = 3
 _LEVELS_LOOKED_AT = 1000  # for a text that stands beside numbers
 _EXAMPLES_TRIED = 20  # of the most frequent cells: nearly any of them will do
 _CURRENCY = re.compile(r"[A-Z]{2,3}\$?|[^\w\s]{1,2}")  # what may stand before a number: CHF, US$, a sign
+# A number whose points may separate thousands; any with a point, or above 999 without one.
+_GROUPED, _POINTED_OR_LARGE = r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$", r"^[+-]?(\d*\.[\d.]*|\d{4,})$"
+_FEWEST_GROUPED = 10  # public cells with a point: fewer have three digits after it by chance
 _SHORTEST_CODE = 99  # shorter ones are ages, grades and counts
 MOST_COUNTED = 30  # beyond, a normal law is as good for a count
 # Last words of the names of columns that tell whose a row is.
@@ -295,6 +298,26 @@ def values(
     return np.concatenate(chunks) if chunks else np.empty(0)
 
 
+def grouped_by_points(column: pa.ChunkedArray, decimal: str | None) -> str | None:
+    """Return a public cell whose point may separate thousands, where those of the whole column may; else ``None``.
+
+    They may where every number with a point has three digits after it, and every number without one is below a
+    thousand. Measurements with three decimals below 1, or with other numbers of decimals, are none of these.
+
+    Args:
+        column: public cells of text; others have no marks.
+        decimal: decimal mark of the table.
+    """
+    if decimal != "." or not (pt.is_string(column.type) or pt.is_large_string(column.type)):
+        return None
+    texts = pa.chunked_array([cells.texts(chunk) for chunk in column.chunks], pa.large_string()).drop_null()
+    grouped = texts.filter(pc.match_substring_regex(texts, _GROUPED))
+    marked = pc.sum(pc.match_substring_regex(texts, _POINTED_OR_LARGE)).as_py() or 0
+    if len(grouped) < _FEWEST_GROUPED or len(grouped) != marked:
+        return None
+    return str(grouped[0].as_py())
+
+
 def looks_like_counts(values: np.ndarray) -> bool:
     """Return whether public numbers (m,) look like counts: small whole numbers from 0 on, more than two of them."""
     distinct = np.unique(values[np.isfinite(values)])
@@ -324,7 +347,7 @@ def code_for_missing(values: np.ndarray) -> float | None:
 
 
 def _is_of_nines(value: float) -> bool:
-    return set(f"{abs(value):g}") == {"9"} and abs(value) >= _SHORTEST_CODE
+    return set(f"{abs(value):.15g}") == {"9"} and abs(value) >= _SHORTEST_CODE
 
 
 def like_identifier(numbers: np.ndarray) -> bool:

@@ -373,7 +373,10 @@ def test_names_that_differ_in_case_or_blanks_are_named(written, alike):
 
 
 @pytest.mark.parametrize("face", ["command line", "Python"])
-@pytest.mark.parametrize("kind", ["PUBLIC_ONLY", "NAMES_ALIKE", "CODE_FOR_MISSING", "COUNT_TARGET", "FEW_PRIVATE_ROWS"])
+@pytest.mark.parametrize(
+    "kind",
+    ["PUBLIC_ONLY", "NAMES_ALIKE", "CODE_FOR_MISSING", "GROUPED_BY_POINTS", "COUNT_TARGET", "FEW_PRIVATE_ROWS"],
+)
 def test_what_the_application_asks_every_face_tells(kind, face, tmp_path, capsys):
     """A column lost to a capital letter, a code for missing values, counts: said with the release, and once.
 
@@ -388,6 +391,9 @@ def test_what_the_application_asks_every_face_tells(kind, face, tmp_path, capsys
         frame["y"] = rng.poisson(2.0, len(frame)) if kind == "COUNT_TARGET" else frame["y"]
     if kind == "CODE_FOR_MISSING":
         tables["public"].loc[3:5, "a"] = -999
+    if kind == "GROUPED_BY_POINTS":
+        for frame in tables.values():
+            frame["a"] = [f"{number:,}".replace(",", ".") for number in rng.integers(200, 90_000, len(frame))]
     if kind in ("PUBLIC_ONLY", "NAMES_ALIKE"):
         tables["private"] = tables["private"].rename(columns={"b": "B" if kind == "NAMES_ALIKE" else "other"})
     paths = {role: tmp_path / f"{role}.csv" for role in tables}
@@ -407,7 +413,47 @@ def test_what_the_application_asks_every_face_tells(kind, face, tmp_path, capsys
     facts = findings(*(table_from(tables[role], role, role) for role in ("private", "public")), Choices(target="y"))
     (sentence,) = [str(one.sentence) for one in facts if one.kind is expected]
     assert list(released).count(sentence) == 1
-    assert (sentence in planned) == (kind in ("CODE_FOR_MISSING", "COUNT_TARGET"))
+    assert (sentence in planned) == (kind in ("CODE_FOR_MISSING", "GROUPED_BY_POINTS", "COUNT_TARGET"))
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        (["24.230", "950", "1.200"], True),
+        (["24.230", "31.750", "1.200"], True),
+        (["-24.230", "12", "1.200"], True),
+        (["24.230", "31.75", "1.200"], False),
+        (["24.230", "0.950", "1.200"], False),
+        (["24.230", "95000", "1.200"], False),
+        (["24.230", "n/a", "1.200"], True),
+        (["24.230 kg", "31.750 kg", "1.200 kg"], False),
+    ],
+)
+def test_points_that_may_separate_thousands(written, asked):
+    """950 and 24.230 in one column: as decimals the first is larger. The recommended reading is the other one."""
+    y = np.random.default_rng(0).normal(size=90)
+    cells = {"a": written * 30, "b": [f"{each:.2f}" for each in y[::-1]], "y": [f"{each:.2f}" for each in y]}
+    private, public = pair({**cells, "y": cells["b"]}, cells)
+    kinds = {one.kind: one for one in findings(private, public, Choices(target="y"))}
+    assert (TableNote.GROUPED_BY_POINTS in kinds) is asked
+    if asked:
+        repaired = kinds[TableNote.GROUPED_BY_POINTS].repairs[0].apply(Choices(target="y"))
+        assert TableNote.GROUPED_BY_POINTS not in {one.kind for one in findings(private, public, repaired)}
+        numbers = prepare(private, public, repaired).public.rows[:, 1]
+        assert np.max(np.abs(numbers)) == max(abs(float(cell.replace(".", ""))) for cell in written if cell != "n/a")
+
+
+@pytest.mark.parametrize("code", [-99, 999, 99_999_999, -999_999_999])
+def test_a_code_of_any_length_is_one(code):
+    """Nines beyond all other values, also more of them than a number has digits in its short form."""
+    y = np.random.default_rng(0).normal(size=60)
+    a = np.append(np.arange(50) / 7, [code] * 10)
+    private, public = pair({"a": a, "y": y[::-1]}, {"a": a, "y": y})
+    one = next(one for one in findings(private, public, Choices(target="y")) if one.columns == ("a",))
+    assert one.kind is TableNote.CODE_FOR_MISSING
+    assert str(code) in one.sentence
+    read = prepare(private, public, one.repairs[0].apply(Choices(target="y")))
+    assert read.public.m == 50
 
 
 def pair(private: dict, public: dict):
