@@ -49,6 +49,16 @@ def budgets_of(mu: float | Sequence[float]) -> list[float]:
     return [number_between("mu", each, *MU_RANGE) for each in given]
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text to the file that a user named.
+
+    Raises:
+        InputError: no file can be written there.
+    """
+    with reraised_as(InputError(FaceMessage.NOT_WRITABLE, place=path), OSError, TypeError, ValueError):
+        Path(path).write_text(text, encoding="utf-8")
+
+
 def as_names(given: str | Sequence[str]) -> tuple[str, ...]:
     """Return names of columns or methods; a text is one name, and not the letters it is made of.
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta
 from pmtcore.api import frames
+from pmtcore.api.inputs import write_text
 from pmtcore.api.loading import results_of
 from pmtcore.base.messages import (
     FaceMessage,
@@ -254,7 +255,7 @@ class LocalAggregator:
         """Return what devices need, as text to publish; also written to a file."""
         text = self.published.to_json()
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            write_text(path, text + "\n")
         return text
 
     def add(self, reports: Iterable[str] | str | Path) -> Mapping[str, int]:

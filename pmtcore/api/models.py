@@ -14,7 +14,7 @@ import pandas as pd
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Unit
 from pmtcore.api import frames
-from pmtcore.api.inputs import Inputs, as_names, budget_of, budgets_of, check_forms, new_rows, schema_of
+from pmtcore.api.inputs import Inputs, as_names, budget_of, budgets_of, check_forms, new_rows, schema_of, write_text
 from pmtcore.api.loading import results_of
 from pmtcore.api.spending import SpendOptions, spend
 from pmtcore.api.summary import Expectation, RequiredBudget
@@ -298,7 +298,7 @@ class PrivateModel(Parametrized, Reported):
         self._fitted()
         text = json_text(self.record_)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            write_text(path, text + "\n")
         return text
 
     def report(self, path: str | Path) -> None:
@@ -306,7 +306,7 @@ class PrivateModel(Parametrized, Reported):
         from pmtcore.report.html import report  # noqa: PLC0415
 
         self._fitted()
-        Path(path).write_text(report(self.record_), encoding="utf-8")
+        write_text(path, report(self.record_))
 
     @property
     def guarantee_(self) -> Guarantee:

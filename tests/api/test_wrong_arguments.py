@@ -106,6 +106,18 @@ def test_what_names_no_file_is_no_record(read, path):
         read(path)
 
 
+@pytest.mark.parametrize("path", [1, b"r.json", "a\0b", "\ud800", [], pd.DataFrame(), ".", "no/such/r.json"], ids=repr)
+@pytest.mark.parametrize("write", ["to_json", "report"])
+def test_where_no_file_can_be_written_a_sentence_says_so(fit, path, write, tmp_path, monkeypatch):
+    """The release is there all the same, and is written elsewhere by the next call."""
+    monkeypatch.chdir(tmp_path)
+    model = fit[0]({}, {"ledger": None, "dataset": None, "lab": True})
+    with refused(FaceMessage.NOT_WRITABLE):
+        getattr(model, write)(path)
+    getattr(model, write)(tmp_path / "there")
+    assert (tmp_path / "there").stat().st_size > 0
+
+
 @pytest.mark.parametrize(
     "weights",
     [{"a": "x"}, {"a": None}, {1: 1.0}, {"a": 0.0}, {"a": np.inf}, [{"a": [1]}], np.zeros((1, 3)), [[1]], 5],
