@@ -67,8 +67,6 @@ def gallery(chosen: argparse.Namespace) -> Answer:
     if chosen.check:
         return _checked(made)
     workers = whole_number_between("workers", chosen.workers, 0, 64)
-    if chosen.mend:
-        return _mended(made, workers)
     trials = (made.quick if chosen.quick else None) if chosen.trials is None else chosen.trials
     run = engine.Computation(made, trials, workers)
     try:
@@ -127,34 +125,16 @@ def _verdicts(made: engine.Figure, record: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _stored(made: engine.Figure) -> dict[str, Any]:
-    """Return the stored result of a figure whose table is here.
+def _checked(made: engine.Figure) -> Answer:
+    """Compare the stored result of a figure with what today's code gives.
 
     Raises:
-        InputError: the table is not here, or nothing is stored of the figure as it is described.
+        InputError: its table is not here, or nothing is stored of the figure as it is described.
     """
     engine.needed(made)
     record = engine.load_stored(made)
     if record is None:
         raise InputError(CommandMessage.NO_STORED_RESULT, id=made.id)
-    return record
-
-
-def _mended(made: engine.Figure, workers: int) -> Answer:
-    """Compute again the lines of a stored result that today's code gives otherwise."""
-    record = _stored(made)
-    again = engine.lines_to_mend(made, record)
-    if again == ():
-        return record, f"{made.id}: as today's code gives it; nothing to compute"
-    run = engine.Computation(made, record["trials"], workers, again).run()
-    record = run.as_dict() if again is None else engine.mended(record, run)
-    engine.store(record)
-    return record, _verdicts(made, record)
-
-
-def _checked(made: engine.Figure) -> Answer:
-    """Compare the stored result of a figure with what today's code gives."""
-    record = _stored(made)
     changed = engine.stale(made, record)
     words = "as today's code gives it" if not changed else f"STALE: {', '.join(changed)} come out differently today"
     return {"id": made.id, "computed": record["computed"], "stale": list(changed)}, f"{made.id}: {words}"

@@ -25,9 +25,7 @@ from pmtcore.papers.gallery.engine import (
     Computation,
     Figure,
     compute_all,
-    lines_to_mend,
     load_stored,
-    mended,
     needed,
     probe,
     stale,
@@ -579,34 +577,6 @@ def test_a_stored_result_of_other_code_is_noticed():
     assert set(stale(figure("B3k"), {})) == {"before whitening", "after whitening"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("id", "changed"), [("B3", "joint-pmt, m = 12"), ("D5f", "napp-public")])
-def test_one_changed_method_is_one_line_to_compute(id, changed):
-    """Only the lines of the method that comes out differently are made again, as the whole would have them."""
-    whole = json.loads(json.dumps(Computation(figure(id), 1).run().as_dict()))
-    other = json.loads(json.dumps(whole))
-    for fields in other["series"]:
-        if fields["name"].startswith(changed.split(",")[0]):
-            fields["mean"] = [-1.0 for _ in fields["mean"]]
-    other["first"][changed] = [-1.0]
-    again = lines_to_mend(figure(id), other)
-    every = {fields["name"] for fields in whole["series"]}
-    assert changed in again and set(again) < every and len(again) <= 4
-    made = Computation(figure(id), 1, only=again).run()
-    assert set(made.curves()) == set(again)
-    assert json.loads(json.dumps(mended(other, made)))["series"] == whole["series"]
-    assert stale(figure(id), mended(other, made)) == () and lines_to_mend(figure(id), whole) == ()
-    with pytest.raises(ValueError):
-        mended({**other, "trials": 2}, made)
-
-
-def test_where_lines_hang_together_all_are_made_again():
-    """A trial that gives errors by step, or whose task names its methods itself, is computed whole."""
-    for id in ("A8", "C5b"):
-        record = {"first": {"x": [1.0]}, "series": []}
-        assert lines_to_mend(figure(id), record) is None
-
-
 def power_law(slope: float, spread: float, trials: int, seed: int = 0, name: str = "law") -> Curve:
     """Trials around a power law with this relative spread."""
     x = np.array([1e4, 5e4, 1.1e5, 2.9e5])
@@ -891,17 +861,6 @@ def test_command(tmp_path, monkeypatch, capsys):
     assert {"id", "title", "claim", "trials", "series", "verdict"} <= set(record)
     assert main(["gallery", "Z9"]) == 2
     assert "choose one of" in capsys.readouterr().err
-
-
-def test_the_command_mends_what_is_stale(tmp_path, monkeypatch, capsys):
-    """Once it computes and stores; the second time there is nothing to do."""
-    monkeypatch.setenv("PMT_GALLERY_DIR", str(tmp_path))
-    record = load_stored(figure("D1b"))
-    store({**record, "computed": "2999-01-01", "first": {name: [-1.0] for name in record["first"]}})
-    assert main(["gallery", "D1b", "--mend", "--workers", "0"]) == 0
-    assert stale(figure("D1b"), json.loads((tmp_path / "D1b.json").read_text())) == ()
-    assert main(["gallery", "D1b", "--mend"]) == 0
-    assert "nothing to compute" in capsys.readouterr().out
 
 
 def test_a_missing_table_is_a_sentence(tmp_path, monkeypatch):

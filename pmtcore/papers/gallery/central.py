@@ -40,12 +40,10 @@ def trial(
     tried: Tried,
     path: bool = False,
     reference: float | None = None,
-    only: Sequence[str] | None = None,
 ) -> Errors:
     """Draw data once and release each method once: distances to the truth or to the exact fit.
 
     Args:
-        only: series to release; all if ``None``.
         reference: the penalty of the exact fit that distances are to; the problem's own if ``None``.
     """
     public, rows, truth = sides(seed, **problem)
@@ -53,8 +51,6 @@ def trial(
     target = exact_fit(fitted, rows).reveal(HARMLESS) if truth is None else truth
     errors: Errors = {}
     for series, id, mu, values in tried:
-        if only is not None and series not in only:
-            continue
         entry = method(id)
         chosen = _published(entry) | _known(values, problem, truth)
         plan = entry.planned(public, rows.n, mu, chosen)

@@ -130,14 +130,12 @@ class Computation:
     Args:
         trials: repetitions; the figure's own full count if ``None``.
         workers: processes; 0 computes in this one.
-        only: names of the series to compute; all if ``None``. What is left out changes nothing in the others.
         since: a stored result of the same description, whose trials are taken over.
     """
 
     figure: Figure
     trials: int | None = None
     workers: int = 0
-    only: tuple[str, ...] | None = None
     since: Mapping[str, Any] | None = None
     stopped: bool = False
     _errors: dict[int, dict[int, list[Errors]]] = field(default_factory=dict)
@@ -186,13 +184,13 @@ class Computation:
             for run, start in jobs:
                 if self.stopped:
                     return
-                self._keep(run, start, _timed(self.figure.runs[run], start, self._until(start), self.only))
+                self._keep(run, start, _timed(self.figure.runs[run], start, self._until(start)))
                 yield self.share
             return
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process per core, not one thread pool each
         with ProcessPoolExecutor(self.workers) as pool:
             live: dict[Future[tuple[list[Errors], float]], tuple[int, int]] = {
-                pool.submit(_timed, self.figure.runs[run], start, self._until(start), self.only): (run, start)
+                pool.submit(_timed, self.figure.runs[run], start, self._until(start)): (run, start)
                 for run, start in jobs
             }
             try:
@@ -239,7 +237,7 @@ class Computation:
 
     def _first(self) -> Errors:
         """Return the first trial of the first run, as :func:`probe` would compute it, or has for what this goes on."""
-        if self.only is not None or not self._errors.get(0, {}).get(0):
+        if not self._errors.get(0, {}).get(0):
             return probe(self.figure)
         return dict(self.since["first"]) if self.since and self.since["trials"] else self._errors[0][0][0]
 
@@ -337,39 +335,6 @@ def stale(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name, values in today.items() if not _same(recorded.get(name), values))
 
 
-def lines_to_mend(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return the series to compute again: all of a method with a stale one; ``None``: all of the figure.
-
-    One method's change leaves the trials of the others as they are: each has its own stream of noise.
-    """
-    changed = stale(figure, record)
-    every = {name: id for run in figure.runs for name, id in _series(run).items()}
-    if not set(changed) <= set(every) or not record.get("first") or figure.runs[0].x is None:
-        return None
-    methods = {every[name] for name in changed}
-    return tuple(name for name, id in every.items() if id in methods)
-
-
-def mended(record: Mapping[str, Any], made: Computation) -> dict[str, Any]:
-    """Return a stored result with the series that :func:`lines_to_mend` computed in place of its own.
-
-    Raises:
-        ValueError: the computation has other trials than the result.
-    """
-    today = made.as_dict()
-    if today["trials"] != record["trials"]:
-        raise ValueError(f"{today['trials']} trials do not fit into a result of {record['trials']}")
-    new = {fields["name"]: fields for fields in today["series"]}
-    series = [new.get(fields["name"], fields) for fields in record["series"]]
-    curves = [Curve.from_dict(fields) for fields in series]
-    return {
-        **record,
-        **{key: today[key] for key in ("title", "claim", "computed", "first", "notes")},
-        "series": series,
-        "verdict": made.figure.verdict({curve.name: curve for curve in curves}),
-    }
-
-
 def _same(stored: object, today: list[float]) -> bool:
     if not isinstance(stored, list) or len(stored) != len(today):
         return False
@@ -394,20 +359,16 @@ def needed(figure: Figure) -> None:
             )
 
 
-def _chunk(run: Run, start: int, stop: int, only: tuple[str, ...] | None = None) -> list[Errors]:
+def _chunk(run: Run, start: int, stop: int) -> list[Errors]:
     module, _, name = run.task.partition(":")
     task = getattr(import_module(f"pmtcore.papers.gallery.{module}"), name)
-    setting = dict(run.setting)
-    if only is not None and "tried" in setting:
-        setting["only"] = only  # a series has its own stream of noise, whether the others are drawn or not
-    measured = [task(seed, **setting) for seed in range(start, stop)]
-    return measured if only is None else [{k: v for k, v in errors.items() if k in only} for errors in measured]
+    return [task(seed, **run.setting) for seed in range(start, stop)]
 
 
-def _timed(run: Run, start: int, stop: int, only: tuple[str, ...] | None) -> tuple[list[Errors], float]:
+def _timed(run: Run, start: int, stop: int) -> tuple[list[Errors], float]:
     """Return trials, and the processor seconds that they took."""
     began = time.process_time()
-    return _chunk(run, start, stop, only), time.process_time() - began
+    return _chunk(run, start, stop), time.process_time() - began
 
 
 def _tried(run: Run) -> list[str]:

@@ -402,10 +402,6 @@ def _at(
     ]
 
 
-def _only(tried: Tried, only: Sequence[str] | None) -> Tried:
-    return [entry for entry in tried if only is None or entry[0] in only]
-
-
 def prediction_trial(
     seed: int,
     *,
@@ -416,7 +412,6 @@ def prediction_trial(
     delta: float,
     lams: Sequence[float] = (1.0,),
     floor: float | str | None = None,
-    only: Sequence[str] | None = None,
 ) -> Errors:
     """Compute the prediction error on new rows, mean squared or labels missed, at each epsilon or each Lambda.
 
@@ -424,7 +419,7 @@ def prediction_trial(
         floor: Lambda0, or ``1/epsilon``; what the claim needs if ``None``.
     """
     trials = _at(seed, kind, n, epsilons, delta=delta, floor=floor)
-    fits = coefficients(trials, _only(tried, only), lams)
+    fits = coefficients(trials, tried, lams)
     p = trials[0].drawn.x.shape[1]
     return {series: trials[0].drawn.error(theta.reshape(-1, p)).tolist() for series, theta in fits.items()}
 
@@ -438,11 +433,10 @@ def selection_trial(
     tried: Tried,
     lams: Sequence[float],
     delta: float,
-    only: Sequence[str] | None = None,
 ) -> Errors:
     """Compute the area under the ROC curve of selection over ``lams``, at each epsilon (figure 4)."""
     trials = _at(seed, kind, n, epsilons, delta=delta)
-    fits, truth = coefficients(trials, _only(tried, only), lams), _truth(trials[0].drawn)
+    fits, truth = coefficients(trials, tried, lams), _truth(trials[0].drawn)
     return {series: [area(*rates(each, truth)) for each in theta] for series, theta in fits.items()}
 
 
