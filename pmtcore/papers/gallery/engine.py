@@ -15,7 +15,7 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module, metadata
@@ -146,40 +146,26 @@ class Computation:
             "trials", self.figure.trials if self.trials is None else self.trials, 1, 10_000
         )
         needed(self.figure)
-        if self.since is not None and self.since["trials"]:
-            self._go_on(self.since)
-
-    def _go_on(self, record: Mapping[str, Any]) -> None:
-        """Take over the trials of a stored result of the same description."""
-        if record["digest"] != self.figure.digest:
+        if self.since is not None and self.since["digest"] != self.figure.digest:
             raise ValueError(f"{self.figure.id}: the stored result has another description")
-        count = min(int(record["trials"]), self.trials or 0)
-        curves = [Curve.from_dict(fields) for fields in record["series"]]
-        listed = {name for run in self.figure.runs for name in _names(run)}
-        for at, run in enumerate(self.figure.runs):
-            places = _positions(run)
-            self._errors[at] = {0: [{} for _ in range(count)]}
-            for curve in curves:
-                columns = np.arange(len(curve.x)) if not places else np.flatnonzero(np.isin(curve.x, places))
-                # Several runs may have one position: a series that runs list belongs to those that list it.
-                own = curve.name in _names(run) or (bool(places) and curve.name not in listed)
-                if len(columns) and own:
-                    for trial in range(count):
-                        self._errors[at][0][trial][curve.name] = curve.values[trial, columns].tolist()
-        self._seconds = float(record["seconds_per_trial"]) * count
+        self._seconds = float(self.since["seconds_per_trial"]) * self._begun if self.since else 0.0
+
+    @property
+    def _begun(self) -> int:
+        """Return the number of trials that are taken over."""
+        return min(int(self.since["trials"]), self.trials or 0) if self.since else 0
 
     @property
     def share(self) -> float:
         """Share of the trials done."""
-        done = sum(len(block) for run in self._errors.values() for block in run.values())
-        return done / (len(self.figure.runs) * (self.trials or 1))
+        runs = len(self.figure.runs)
+        done = self._begun * runs + sum(len(block) for run in self._errors.values() for block in run.values())
+        return done / (runs * (self.trials or 1))
 
     def steps(self) -> Iterator[float]:
         """Compute, yielding the share done after each chunk; closing the iterator, or stop(), ends it early."""
-        begun = len(self._errors[0][0]) if self._errors else 0
-        jobs = [
-            (run, start) for start in range(begun, self.trials or 0, _CHUNK) for run in range(len(self.figure.runs))
-        ]
+        starts = range(self._begun, self.trials or 0, _CHUNK)
+        jobs = [(run, start) for start in starts for run in range(len(self.figure.runs))]
         if self.workers == 0:
             for run, start in jobs:
                 if self.stopped:
@@ -221,25 +207,36 @@ class Computation:
         self._seconds += block[1]
 
     def curves(self) -> dict[str, Curve]:
-        """Return a curve for each series, of the trials that every run so far begun has done."""
+        """Return a curve for each series, of the trials that every run so far begun has done.
+
+        Where a stored result goes on, of its trials and of those that all runs have done since.
+        """
         done = {
             at: [trial for start in sorted(blocks) for trial in blocks[start]] for at, blocks in self._errors.items()
         }
-        count = min((len(trials) for trials in done.values()), default=0)
+        complete = not self._begun or len(done) == len(self.figure.runs)
+        count = min((len(trials) for trials in done.values()), default=0) if complete else 0
         points: dict[str, list[tuple[float, np.ndarray]]] = {}
-        for at, trials in done.items():
+        for at, trials in done.items() if count else ():
             places = _positions(self.figure.runs[at])
             for name in trials[0]:
                 values = np.asarray([trial[name] for trial in trials[:count]], dtype=float)  # (trials, points)
                 for step in range(values.shape[1]):
                     points.setdefault(name, []).append((places[step] if places else float(step), values[:, step]))
-        return {name: _curve(name, of_series) for name, of_series in points.items()}
+        made = {name: _curve(name, of_series) for name, of_series in points.items()}
+        if self.since is None:
+            return made
+        earlier = [Curve.from_dict(fields) for fields in self.since["series"]]
+        before = {one.name: replace(one, values=one.values[: self._begun]) for one in earlier}
+        if not made:
+            return before
+        return {name: replace(one, values=np.vstack([one.values, made[name].values])) for name, one in before.items()}
 
     def _first(self) -> Errors:
         """Return the first trial of the first run, as :func:`probe` would compute it, or has for what this goes on."""
-        if not self._errors.get(0, {}).get(0):
-            return probe(self.figure)
-        return dict(self.since["first"]) if self.since and self.since["trials"] else self._errors[0][0][0]
+        if self._begun and self.since:
+            return dict(self.since["first"])
+        return self._errors[0][0][0] if self._errors.get(0, {}).get(0) else probe(self.figure)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result with its description, plain JSON types."""
@@ -373,19 +370,7 @@ def _timed(run: Run, start: int, stop: int) -> tuple[list[Errors], float]:
 
 def _tried(run: Run) -> list[str]:
     """Return method ids of a run: those that it lists, or that its task names."""
-    return [*_series(run).values(), *run.setting.get("methods", ())]
-
-
-def _series(run: Run) -> dict[str, str]:
-    """Return the method id of each series that a run lists; tasks that name their methods themselves list none."""
-    return {entry[0]: entry[1] for entry in run.setting.get("tried", ())}
-
-
-def _names(run: Run) -> set[str]:
-    """Return the names of the series that a run lists, one for each epsilon where it lists these, and references."""
-    epsilons, listed = run.setting.get("epsilons", ()), run.setting.get("series", ())
-    each = (at_epsilon(entry[0], epsilon) for entry in listed for epsilon in epsilons)
-    return {*_series(run), *each, *run.setting.get("references", ())}
+    return [*(entry[1] for entry in run.setting.get("tried", ())), *run.setting.get("methods", ())]
 
 
 def at_epsilon(series: str, epsilon: float) -> str:
