@@ -395,22 +395,16 @@ class Moment:
         return row
 
     def ridge_path(self, fit: Regression, steps: Mapping[str, float] | None = None) -> Path:
-        """Return the coefficients of a regression along ridge penalties.
+        """Return the coefficients of a regression along ridge penalties: :func:`pmtcore.explore.penalized.ridge_path`.
 
         Args:
             fit: the regression.
-            steps: changes of its features by name; penalties are then on coefficients for these changes, so that units
-                make no difference. ``None``: for one unit of the table each.
+            steps: changes of its features by name, for which coefficients are penalized.
 
         Raises:
             InputError: no feature beside the intercept.
         """
-        if len(fit.names) == len(self._free(fit)):
-            raise InputError(ExploreMessage.RIDGE_NEEDS_FEATURE)
-        # A column that the public rows do not vary in has no step of its own.
-        by = None if steps is None else np.array([steps.get(name) or 1.0 for name in fit.names])
-        free = self._free(fit)
-        return ridge_path(self.state, fit.names, fit.fit.response, fit.fit.features, free=free, steps=by)
+        return ridge_path(fit, steps)
 
     def lasso_path(self, fit: Regression, draws: int = 60) -> Path:
         """Return coefficients along lasso penalties, with the share of draws in which each feature is chosen.
@@ -418,19 +412,17 @@ class Moment:
         Raises:
             InputError: no intercept, or no feature beside it.
         """
-        if not fit.constant or len(fit.names) < 2:
-            raise InputError(ExploreMessage.LASSO_NEEDS_INTERCEPT)
-        return lasso_path(self.state, fit.names, fit.fit.response, fit.fit.features, draws=draws)
+        return lasso_path(fit, draws)
 
     def best_subsets(self, fit: Regression) -> list[Subset]:
-        """Return the best features of each number of a regression; all subsets count as looked at."""
-        free = self._free(fit)
-        subsets = best_subsets(self.state, fit.names, fit.fit.response, fit.fit.features, free=free)
+        """Return the best features of each number of a regression; all subsets count as looked at.
+
+        Raises:
+            InputError: too many features to try all.
+        """
+        subsets = best_subsets(fit)
         self._searches.setdefault((fit.response, fit.constant), set()).add(frozenset(fit.features))
         return subsets
-
-    def _free(self, fit: Regression) -> tuple[int, ...]:
-        return (0,) if fit.constant else ()
 
     @property
     def marginals(self) -> Marginals:

@@ -1,12 +1,13 @@
 """Ridge and lasso paths, best subsets, and how often draws choose a feature; all post-processing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from pmtcore.base.messages import ExploreMessage, InputError
+from pmtcore.explore.regression import Regression
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.methods.joint_moment.influence import RowInfluence
 from pmtcore.methods.joint_moment.linear import State, floored, solve
@@ -35,29 +36,25 @@ class Path:
     bands: tuple[np.ndarray, np.ndarray] | None = None
 
 
-def ridge_path(
-    state: State,
-    names: Sequence[str],
-    response: int,
-    features: Sequence[int],
-    *,
-    free: Sequence[int],
-    steps: np.ndarray | None = None,
-) -> Path:
+def ridge_path(fit: Regression, steps: Mapping[str, float] | None = None) -> Path:
     """Compute ridge fits from no shrinkage, which is the fit itself, to full shrinkage.
 
-    The penalties follow the eigenvalues of the penalized columns after the free ones (the intercept) are projected
+    The penalties follow the eigenvalues of the penalized columns after the free one (the intercept) is projected
     out: a column that hardly varies around its mean is shrunk by a penalty far below its second moment.
 
     Args:
-        state: the released moment with its errors.
-        names: of all columns of the moment.
-        response: place of the response.
-        features: places of all columns of the model.
-        free: places of those that are not penalized.
-        steps: changes (q,) of the features; penalties are then on coefficients for these changes, whatever the units.
+        fit: the regression.
+        steps: changes of its features by name; penalties are then on coefficients for these changes, so that units make
+            no difference. ``None``: for one unit of the table each.
+
+    Raises:
+        InputError: no feature beside the intercept.
     """
-    step = np.ones(len(features)) if steps is None else steps
+    if not fit.features:
+        raise InputError(ExploreMessage.RIDGE_NEEDS_FEATURE)
+    state, features, free = fit.state, fit.fit.features, fit.free
+    # A column that the public rows do not vary in has no step of its own.
+    step = np.array([(steps or {}).get(name) or 1.0 for name in fit.names])
     penalized = [j for j in features if j not in free]
     of_penalized = step[~np.isin(features, free)]
     slopes, others = state.root[penalized] / of_penalized[:, None], state.root[[j for j in features if j in free]]
@@ -67,23 +64,24 @@ def ridge_path(
         gram = gram - cross @ np.linalg.solve(others @ state.moment @ others.T, cross.T)
     sizes = np.linalg.eigvalsh((gram + gram.T) / 2)
     path = np.geomspace(max(sizes[0], 1e-12 * sizes[-1]) / 1000, sizes[-1] * 10, POINTS)
-    fits = [solve(state, response, features, lam * step**2, free=free) for lam in path]
-    limits = np.array([[fit.bands.low, fit.bands.high] for fit in fits])
-    return Path(tuple(names), path, np.array([fit.coefficients for fit in fits]), bands=(limits[:, 0], limits[:, 1]))
+    fits = [solve(state, fit.fit.response, features, lam * step**2, free=free) for lam in path]
+    limits = np.array([[one.bands.low, one.bands.high] for one in fits])
+    return Path(fit.names, path, np.array([one.coefficients for one in fits]), bands=(limits[:, 0], limits[:, 1]))
 
 
-def lasso_path(
-    state: State, names: Sequence[str], response: int, features: Sequence[int], *, draws: int = _DRAWS
-) -> Path:
+def lasso_path(fit: Regression, draws: int = _DRAWS) -> Path:
     """Minimize ``b'S b/2 - s'b + lam sum sd_j |b_j|`` on centred columns, the first feature being the constant.
 
     Args:
-        state: the released moment with its errors.
-        names: of all columns of the moment.
-        response: place of the response.
-        features: places of the features, the constant first.
+        fit: the regression.
         draws: moments drawn from noise and sampling, for the shares in which each feature is chosen.
+
+    Raises:
+        InputError: no intercept, or no feature beside it.
     """
+    if not fit.constant or not fit.features:
+        raise InputError(ExploreMessage.LASSO_NEEDS_INTERCEPT)
+    state, response, features = fit.state, fit.fit.response, fit.fit.features
     moments = np.concatenate([state.moment[None], drawn(state, draws)]) if draws else state.moment[None]
     centred = state.root - np.einsum("t,d->td", state.root @ state.moment[0] / state.moment[0, 0], state.root[0])
     slopes = list(features)[1:]
@@ -103,7 +101,7 @@ def lasso_path(
     slopes_path = np.array(coefficients)
     mean = state.root @ state.moment @ state.root[0] / (state.root[0] @ state.moment @ state.root[0])
     constant = mean[response] - slopes_path @ mean[slopes]
-    return Path(tuple(names), path, np.column_stack([constant, slopes_path]), np.array(chosen) if draws else None)
+    return Path(fit.names, path, np.column_stack([constant, slopes_path]), np.array(chosen) if draws else None)
 
 
 def _lasso(gram: np.ndarray, cross: np.ndarray, lam: float, start: np.ndarray) -> np.ndarray:
@@ -128,14 +126,13 @@ class Subset:
     criterion: float
 
 
-def best_subsets(
-    state: State, names: Sequence[str], response: int, features: Sequence[int], *, free: Sequence[int]
-) -> list[Subset]:
+def best_subsets(fit: Regression) -> list[Subset]:
     """Return the subset of each size with the least residual variance; its criterion is the predicted squared error.
 
     Raises:
         InputError: too many features to try all.
     """
+    state, response, features, free = fit.state, fit.fit.response, fit.fit.features, fit.free
     choice = [j for j in features if j not in free]
     if len(choice) > _MOST_SUBSET_FEATURES:
         raise InputError(ExploreMessage.TOO_MANY_SUBSETS, limit=_MOST_SUBSET_FEATURES)
@@ -145,12 +142,12 @@ def best_subsets(
         some, _ = min(tried, key=lambda each: each[1])
         if not some:
             continue
-        fit = solve(state, response, some, 0.0, free=free)
+        best = solve(state, response, some, 0.0, free=free)
         gram = state.root[list(some)] @ state.moment @ state.root[list(some)].T
-        added = float(np.sum(gram * fit.total))  # what errors of the coefficients add for a new row
-        at = dict(zip(features, names, strict=True))
+        added = float(np.sum(gram * best.total))  # what errors of the coefficients add for a new row
+        at = dict(zip(features, fit.names, strict=True))
         subsets.append(
-            Subset(tuple(at[j] for j in some if j not in free), fit.residual_variance, fit.residual_variance + added)
+            Subset(tuple(at[j] for j in some if j not in free), best.residual_variance, best.residual_variance + added)
         )
     return subsets
 

@@ -21,12 +21,11 @@ from pmtcore.base.escaping import one_line
 from pmtcore.base.messages import ExploreMessage, InputError, Note, ReleaseNote
 from pmtcore.base.results import Reported, Results, WaldTest, wald
 from pmtcore.explore.functionals import Estimates, figures
-from pmtcore.methods.joint_moment.linear import Fit, State, solve
+from pmtcore.methods.joint_moment.linear import Fit, State, combined_residual_variance, solve
 from pmtcore.public.bands import limits
 
 if TYPE_CHECKING:
     import pandas as pd
-from pmtcore.methods.joint_moment.linear import combined_residual_variance
 
 CORRECTIONS = ("none", "bonferroni", "scheffe")
 _LEVEL = 0.95  # of every band
@@ -239,6 +238,11 @@ class Regression(Reported):
     def features(self) -> tuple[str, ...]:
         """Return the names of the features without the constant."""
         return self.names[1:] if self.constant else self.names
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        """Return the places of the columns that no penalty is on: the constant's, where there is one."""
+        return self.fit.features[: int(self.constant)]
 
     @property
     def residual_sum(self) -> float:
