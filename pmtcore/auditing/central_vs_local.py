@@ -1,31 +1,20 @@
 """Central and local at equal epsilon on the same table, for the lab: a run that advances in steps."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from threading import Lock
-from typing import Any
+from collections.abc import Sequence
 
-from pmtcore.accounting.budgets import mu_from_epsilon, reporting_delta
+import numpy as np
+
+from pmtcore.accounting.budgets import mu_from_epsilon, mu_from_pure_epsilon, reporting_delta
 from pmtcore.auditing.comparison import Cell, SteppedTrials, problem_at, public_errors
-from pmtcore.base.messages import whole_number_between
 from pmtcore.base.private_rows import Private
 from pmtcore.local import setup
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
-from pmtcore.methods.registry import method, recommended
+from pmtcore.methods.registry import Mechanism, Method, Plan, method, recommended
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.problem import Problem
 
 LOCAL = "ldp-whitened"
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where on the axis, at which epsilon, with how many of the private rows (0: all)."""
-
-    x: float
-    epsilon: float
-    rows: int = 0
 
 
 class CentralVsLocal(SteppedTrials):
@@ -42,8 +31,10 @@ class CentralVsLocal(SteppedTrials):
         others: further local methods at (epsilon, delta) for each report, such as those of :func:`papers_local`.
 
     Raises:
-        InputError: more rows than there are, or a bad epsilon.
+        InputError: a bad epsilon; at a step, more rows than there are or a place that a method refuses.
     """
+
+    per_step = 1
 
     def __init__(
         self,
@@ -55,77 +46,38 @@ class CentralVsLocal(SteppedTrials):
         sizes: Sequence[int] = (),
         others: Sequence[str] = (),
     ) -> None:
-        self.problem, self.seed, self.others = problem, seed, tuple(others)
-        self.trials = whole_number_between("trials", trials, 1, 100_000)
-        self._places = [_Place(e, e) for e in epsilons]
-        if sizes:
-            self._places = [_Place(float(n), epsilons[0], n) for n in sizes]
-        self._scale = public_errors(problem.public)
-        self._cells: list[Cell] = []
-        self._done, self._all = 0, (2 + len(self.others)) * len(self._places) * self.trials
-        self._work = self._steps()
-        self._alone = Lock()
+        super().__init__(trials, seed, public_errors(problem.public))
+        self.problem = problem
+        self._at_rows: dict[int, tuple[Problem, Private[np.ndarray]]] = {}
+        places = [(float(n), epsilons[0], n) for n in sizes] or [(e, e, 0) for e in epsilons]
+        ids = (recommended(problem.public).id, LOCAL, *others)
+        self._cells = [self._cell(id, x, epsilon, rows) for x, epsilon, rows in places for id in ids]
 
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """Return the ids of the compared methods, in their order."""
-        return (recommended(self.problem.public).id, LOCAL, *self.others)
+    def _cell(self, id: str, x: float, epsilon: float, rows: int) -> Cell:
+        """Return a method at this epsilon on so many rows (0: all), which are read at its first step."""
+        entry, n = method(id), rows or self.problem.private.n
+        mu = mu_from_pure_epsilon(epsilon) if id == LOCAL else mu_from_epsilon(epsilon, reporting_delta(n))
 
-    @property
-    def places(self) -> tuple[float, ...]:
-        """Return the positions on the axis, in their order."""
-        return tuple(place.x for place in self._places)
+        def begin() -> tuple[Mechanism, Private[np.ndarray]]:
+            here, known = self._with_rows(rows)
+            return _plan(entry, here.public, n, mu, epsilon=epsilon).mechanism_on(here.private), known
 
-    @property
-    def share(self) -> float:
-        """Share of the releases done."""
-        return self._done / self._all
+        return Cell(entry, mu, x, begin)
 
-    def _advance(self) -> None:
-        """Make one release.
+    def _with_rows(self, rows: int) -> tuple[Problem, Private[np.ndarray]]:
+        """Return the problem with so many of its rows (0: all), and the non-private fit to them."""
+        if rows not in self._at_rows:
+            here = problem_at(self.problem, "private rows", rows, self.seed) if rows else self.problem
+            self._at_rows[rows] = here, exact_fit(here.public, here.private)
+        return self._at_rows[rows]
 
-        A second caller at the same time leaves it to the first.
 
-        Raises:
-            InputError: a method refuses a place.
-        """
-        if not self._alone.acquire(blocking=False):
-            return
-        try:
-            next(self._work)
-            self._done += 1
-        except BaseException:
-            self.stopped = True
-            raise
-        finally:
-            self._alone.release()
-
-    def _steps(self) -> Iterator[None]:
-        known: Private[Any] | None = None
-        for place in self._places:
-            here = self.problem if not place.rows else problem_at(self.problem, "private rows", place.rows, self.seed)
-            if known is None or place.rows:
-                known = exact_fit(here.public, here.private)
-            for cell in self._all_sides(here, place, known):
-                self._cells.append(cell)
-                self._add_block(cell, 0, 1)
-                yield
-        for trial in range(1, self.trials):
-            for cell in self._cells:
-                self._add_block(cell, trial, 1)
-                yield
-
-    def _all_sides(self, problem: Problem, place: _Place, known: Private[Any]) -> Iterator[Cell]:
-        public, n, central = problem.public, problem.private.n, recommended(problem.public)
-        mu = mu_from_epsilon(place.epsilon, reporting_delta(n))
-        yield Cell(central, mu, place.x, central.planned(public, n, mu), problem.private, known)
-        made = setup.whitened(public, n, 1.0, "privunit", bound=0.0, epsilon=place.epsilon)
-        local = LocalPlan(public, n, made.mu, made, WhitenedParameters(randomizer="privunit"))
-        yield Cell(method(LOCAL), local.mu, place.x, local, problem.private, known)
-        for id in self.others:
-            entry = method(id)
-            labels = {"link": "sigmoid", "response_bound": 1.0} if entry.task == "nonlinear" else {}
-            yield Cell(entry, mu, place.x, entry.planned(public, n, mu, labels), problem.private, known)
+def _plan(entry: Method, public: PublicData, n: int, mu: float, *, epsilon: float) -> Plan:
+    if entry.id == LOCAL:
+        made = setup.whitened(public, n, 1.0, "privunit", bound=0.0, epsilon=epsilon)
+        return LocalPlan(public, n, made.mu, made, WhitenedParameters(randomizer="privunit"))
+    labels = {"link": "sigmoid", "response_bound": 1.0} if entry.task == "nonlinear" else {}
+    return entry.planned(public, n, mu, labels)
 
 
 def papers_local(public: PublicData) -> tuple[str, ...]:

@@ -8,8 +8,10 @@ one and a stopped run retains its results so far.
 import dataclasses
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -69,16 +71,26 @@ AXES = {
 
 @dataclass
 class Cell:
-    """One method at one position on the axis: its plan, its mechanism once it has read the rows, the errors so far."""
+    """One method at one position on the axis.
+
+    Attributes:
+        entry: the method.
+        mu: total budget.
+        x: position on the axis.
+        begin: read the rows, once; return the mechanism on them, and what errors are distances to.
+        errors: of each block of trials so far.
+    """
 
     entry: Method
     mu: float
     x: float
-    plan: Plan
-    rows: PrivateRows
-    reference: Private[np.ndarray]
-    mechanism: Mechanism | None = None
+    begin: Callable[[], tuple[Mechanism, Private[np.ndarray]]]
     errors: list[np.ndarray] = field(default_factory=list)
+
+    @cached_property
+    def begun(self) -> tuple[Mechanism, Private[np.ndarray]]:
+        """Return what :attr:`begin` does."""
+        return self.begin()
 
     @property
     def trials(self) -> int:
@@ -87,11 +99,22 @@ class Cell:
 
 
 class SteppedTrials(Steps):
-    """Trials of methods in steps."""
+    """Trials of methods in steps, each a block of trials of the cell with the fewest.
 
-    seed: int
-    _cells: list[Cell]
-    _scale: np.ndarray | None  # standard errors (d,) that errors are measured in; None: Euclidean distances
+    Args:
+        trials: repetitions of each cell.
+        seed: of the noise.
+        scale: standard errors (d,) that errors are measured in; ``None``: Euclidean distances.
+    """
+
+    per_step = BLOCK
+
+    def __init__(self, trials: int, seed: int, scale: np.ndarray | None) -> None:
+        self.trials = whole_number_between("trials", trials, 1, 100_000)
+        self.seed = whole_number_between("seed", seed, 0, 2**63 - 1)
+        self._scale = scale
+        self._cells: list[Cell] = []
+        self._alone = Lock()
 
     @property
     def is_typical(self) -> bool:
@@ -99,16 +122,39 @@ class SteppedTrials(Steps):
         return self._scale is not None
 
     @property
+    def methods(self) -> tuple[str, ...]:
+        """Return the ids of the compared methods, in their order."""
+        return tuple(dict.fromkeys(cell.entry.id for cell in self._cells))
+
+    @property
     def places(self) -> tuple[float, ...]:
         """Return the positions on the axis, in their order."""
         return tuple(dict.fromkeys(cell.x for cell in self._cells))
 
-    def _add_block(self, cell: Cell, block: int, trials: int) -> None:
-        """Add the errors of so many trials of a cell, whose noise depends only on the seed and its place."""
-        if cell.mechanism is None:
-            cell.mechanism = cell.plan.mechanism_on(cell.rows)
-        noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), block)
-        cell.errors.append(distances(cell.mechanism(noise, trials).coefficients, cell.reference, self._scale))
+    @property
+    def share(self) -> float:
+        """Return the share of the trials that are done."""
+        return sum(cell.trials for cell in self._cells) / (self.trials * len(self._cells))
+
+    def _advance(self) -> None:
+        """Do one block of trials, whose noise depends only on the seed and its place; an error ends the run.
+
+        A second caller at the same time leaves it to the first.
+        """
+        if not self._alone.acquire(blocking=False):
+            return
+        try:
+            cell = min(self._cells, key=lambda c: c.trials)
+            block, left = cell.trials // self.per_step, self.trials - cell.trials
+            mechanism, reference = cell.begun
+            noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), block)
+            released = mechanism(noise, min(self.per_step, left)).coefficients
+            cell.errors.append(distances(released, reference, self._scale))
+        except BaseException:
+            self.stopped = True
+            raise
+        finally:
+            self._alone.release()
 
     def summaries(self) -> Private[list[Summary]]:
         """Return the summaries so far. Distances to a private fit are private: for the curator."""
@@ -147,10 +193,8 @@ class Comparison(SteppedTrials):
         values: Sequence[float] = (),
         typical: bool = False,
     ) -> None:
+        super().__init__(trials, seed, public_errors(problem.public) if typical else None)
         chosen = methods if isinstance(methods, Mapping) else {name: {} for name in methods}
-        self.trials = whole_number_between("trials", trials, 1, 100_000)
-        self.seed = whole_number_between("seed", seed, 0, 2**63 - 1)
-        self._scale = public_errors(problem.public) if typical else None
         self.axis = one_of("axis", axis, [name for name in AXES if name != "epsilon"])
         if not chosen or not mus:
             raise InputError(AuditMessage.NOTHING_TO_COMPARE)
@@ -160,13 +204,12 @@ class Comparison(SteppedTrials):
         places = [(mu, mu, problem) for mu in mus]
         if axis != "budget":
             places = [(x, mus[0], problem_at(problem, axis, x, self.seed)) for x in values]
-        self._cells = []
         for x, mu, here in places:
             known = exact_fit(here.public, here.private) if reference is None else Private(reference)
             for name, given in chosen.items():
                 entry, settings = _comparable(name, here), _settings(method(name), given, axis, x)
                 plan = entry.planned(here.public, here.private.n, mu, settings)
-                self._cells.append(Cell(entry, mu, x, plan, here.private, known))
+                self._cells.append(Cell(entry, mu, x, partial(_begun, plan, here.private, known)))
         self.sampling = self._sampling_error(problem)
         self._seconds = 0.0
 
@@ -185,25 +228,13 @@ class Comparison(SteppedTrials):
         self._problem = problem
 
     @property
-    def methods(self) -> tuple[str, ...]:
-        """Return the ids of the compared methods, in their order."""
-        return tuple(dict.fromkeys(cell.entry.id for cell in self._cells))
-
-    @property
-    def share(self) -> float:
-        """Return the share of the trials that are done."""
-        return sum(cell.trials for cell in self._cells) / (self.trials * len(self._cells))
-
-    @property
     def seconds_left(self) -> float | None:
         """Return the remaining computing time in seconds at the speed so far, or None before the first step."""
         return self._seconds * (1 - self.share) / self.share if self.share > 0 else None
 
     def _advance(self) -> None:
-        """Do one block of trials of the cell with the fewest trials."""
         start = time.monotonic()
-        cell = min(self._cells, key=lambda c: c.trials)
-        self._add_block(cell, cell.trials // BLOCK, min(BLOCK, self.trials - cell.trials))
+        super()._advance()
         self._seconds += time.monotonic() - start
 
     def extend(self) -> None:
@@ -220,7 +251,12 @@ class Comparison(SteppedTrials):
 
     def reference_norm(self) -> Private[float]:
         """Return the length of the reference coefficients; private."""
-        return self._cells[0].reference.map(lambda fit: float(np.linalg.norm(fit)))
+        return self._cells[0].begun[1].map(lambda fit: float(np.linalg.norm(fit)))
+
+
+def _begun(plan: Plan, rows: PrivateRows, reference: Private[np.ndarray]) -> tuple[Mechanism, Private[np.ndarray]]:
+    """Return the mechanism of a plan on the rows, beside the reference; see :class:`Cell`."""
+    return plan.mechanism_on(rows), reference
 
 
 def public_errors(public: PublicData) -> np.ndarray | None:
