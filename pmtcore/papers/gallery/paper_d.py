@@ -206,10 +206,8 @@ def _moor(id: str, kind: str) -> Figure:
 def _selection(id: str, kind: str, n: int, delta: float) -> Figure:
     tried = _SELECTING + _FITTING + _NONE
     setting = {"kind": kind, "n": n, "tried": tried, "lams": list(LAMS), "delta": delta}
-    small = n == _FEW[kind]
     large = "; 'when n and epsilon are large' is not stated: at this n, the smaller of Table 4, it may not be meant"
-
-    unstated = "how large n and epsilon must be" + (large if small else "")
+    unstated = "how large n and epsilon must be" + (large if n == _FEW[kind] else "")
     better = [("NAPP-VS+", "NAPP-VS", "NAPP-VS with MOOR"), ("NAPP-VS", "NAPP-ERM", "NAPP-ERM with MOOR")]
     better.append(("NAPP-VS", "DP-ERM", "DP-ERM"))
     return _figure(
@@ -287,13 +285,15 @@ def _in_general(pairs: Sequence[tuple[str, str]], panels: Iterable[str] = ()) ->
     }
 
 
-def _largest_somewhere(pairs: Sequence[tuple[str, str]], here: str, elsewhere: str) -> Claim:
-    """Return the claim that NAPP-VS+ errs most in some cases, which a panel that has not all of them cannot refute."""
-    return Claim(
-        "In some cases, some of them in this panel, NAPP-VS+ has the largest error of the three.",
-        unstated="at which Lambda and epsilon the cases are",
-        readings={here: below_somewhere(pairs, "median"), elsewhere: not_drawn("not in this figure")},
-    )
+def _largest_somewhere(kind: str, n: int, here: str, elsewhere: str) -> Iterator[Claim]:
+    """Yield, for a panel that the paper names, the claim on cases, which a panel that has not all cannot refute."""
+    if kind == "poisson" or (kind == "logistic" and n == _FEW[kind]):
+        pairs = [(f"{name} with MOOR", "NAPP-VS+ with MOOR") for name in ("NAPP-VS", "NAPP-ERM")]
+        yield Claim(
+            "In some cases, some of them in this panel, NAPP-VS+ has the largest error of the three.",
+            unstated="at which Lambda and epsilon the cases are",
+            readings={here: below_somewhere(pairs, "median"), elsewhere: not_drawn("not in this figure")},
+        )
 
 
 def _predicted(kind: str, n: int, tried: Tried, epsilons: Sequence[float] = EPSILONS, **more: Any) -> Run:  # noqa: ANN401
@@ -303,7 +303,6 @@ def _predicted(kind: str, n: int, tried: Tried, epsilons: Sequence[float] = EPSI
 
 
 def _predicting(id: str, kind: str, n: int, delta: float, *, bounds: bool = False) -> Figure:
-    few = n == _FEW[kind]
     tried = _SELECTING + _FITTING + _OURS + _NONE + (_PUBLIC_BOUND if bounds else ())
     zeta1 = "zeta1: Table 4's box, or the longest of 50 public rows"
 
@@ -319,16 +318,14 @@ def _predicting(id: str, kind: str, n: int, delta: float, *, bounds: bool = Fals
 
     def claims() -> Iterator[Claim]:
         for name in ("NAPP-VS", "NAPP-VS+"):
-            if not (kind == "linear" and few):  # the paper's own exception
+            if not (kind == "linear" and n == _FEW[kind]):  # the paper's own exception
                 pair = (f"{name} with MOOR", f"{name} without MOOR")
                 yield claim(f"MOOR predicts better with {name}, in general.", pair)
         for other in ("NAPP-VS+", "NAPP-ERM"):
             pair = ("NAPP-VS with MOOR", f"{other} with MOOR")
             words = f"NAPP-VS has smaller prediction errors than {other}, in general."
             yield claim(words, pair, _BY_WEIGHT if delta else ())
-        if kind == "poisson" or (kind == "logistic" and few):
-            pairs = [(f"{name} with MOOR", "NAPP-VS+ with MOOR") for name in ("NAPP-VS", "NAPP-ERM")]
-            yield _largest_somewhere(pairs, "at Lambda = 1", "at another Lambda")
+        yield from _largest_somewhere(kind, n, "at Lambda = 1", "at another Lambda")
         for name in ("NAPP-ERM with MOOR", "NAPP-VS with MOOR", "DP-ERM"):
             yield Claim(f"Errors of {name} fall with epsilon.", falls([name], "median"))
         ours = [("napp-public", "DP-ERM"), ("napp-public", "public fit alone")]
@@ -353,8 +350,6 @@ def _by_weight(id: str, kind: str, n: int) -> Figure:
     excepted = ("NAPP-ERM with MOOR", "DP-ERM") if kind == "linear" and n == _FEW["linear"] else ()
     lams = [0.2, 1.0, 5.0, 20.0, 80.0]
     runs = [_predicted(kind, n, tried, (1.0,), delta=_MAIN, lams=lams)]
-    erring = kind == "poisson" or (kind == "logistic" and n == _FEW[kind])  # the panels that the paper names
-    errs_most = [(f"{name} with MOOR", "NAPP-VS+ with MOOR") for name in ("NAPP-VS", "NAPP-ERM")]
     return _figure(
         id,
         f"Prediction by Lambda, {kind}, n = {n}",
@@ -373,7 +368,7 @@ def _by_weight(id: str, kind: str, n: int) -> Figure:
                 for name in names
                 if name not in excepted
             ),
-            *([_largest_somewhere(errs_most, "at epsilon = 1", "at another epsilon")] if erring else []),
+            *_largest_somewhere(kind, n, "at epsilon = 1", "at another epsilon"),
         ],
         x_label="Lambda",
         log_x=True,
@@ -505,22 +500,23 @@ def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
     )
 
 
-def _outgrows(name: str) -> Callable[[str], Check]:
-    return lambda how: grows_more(f"{name}, {how}", f"NAPP-VS+, {how}")
-
-
 def _retrieved_by_epsilon(id: str, kind: str, n: int, delta: float) -> Figure:
     setting = {"kind": kind, "n": n, "delta": delta, "lams": [1.0]}
     names, elsewhere = ("NAPP-ERM", "NAPP-VS"), "at another Lambda"
-    claims = [
-        _read(f"The share of {name} grows more than that of NAPP-VS+.", _outgrows(name), elsewhere) for name in names
-    ]
+
+    def outgrows(name: str) -> Claim:
+        words = f"The share of {name} grows more than that of NAPP-VS+."
+        return _read(words, lambda how: grows_more(f"{name}, {how}", f"NAPP-VS+, {how}"), elsewhere)
+
     words = "NAPP-ERM and NAPP-VS retrieve more as epsilon grows."
     return _figure(
         id,
         *_panel("Retrieved budget by epsilon", 7, kind, n, delta=delta),
         [Run(EPSILONS, "erm:retrieved_trial", {**setting, "epsilons": list(EPSILONS)})],
-        claims=[_read(words, lambda how: rises([f"{name}, {how}" for name in names]), elsewhere), *claims],
+        claims=[
+            _read(words, lambda how: rises([f"{name}, {how}" for name in names]), elsewhere),
+            *map(outgrows, names),
+        ],
         y_label="share of (1 - r) epsilon retrieved",
         named=("napp-erm", "napp-vs", "napp-vs-plus", "napp-public"),
         notes=f"Lambda = 1. Readings as in the figure by Lambda. {_RELATION}",
