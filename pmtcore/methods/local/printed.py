@@ -135,21 +135,20 @@ class PrintedRegressionParameters(RegressionParameters):
     )
 
 
-def _gaussian(public: PublicData, n: int, budget: Budget, parameters: PrintedMomentParameters) -> PrintedLocalPlan:
-    made = setup.moments(public, n, budget.mu, True, zeta=parameters.zeta, bound=parameters.response_bound)
-    made = dataclasses.replace(made, offset=0.0)
-    return PrintedLocalPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, True, parameters.power)
+def _listed(public: PublicData, n: int, mu: float, gaussian: bool, *, zeta: float, bound: float) -> Configuration:
+    """Return what the listings compute with: no offset, and for the bounded design rows by their l1 norm (E7)."""
+    made = setup.moments(public, n, mu, gaussian, zeta=zeta, bound=bound)
+    longest = float(np.max(np.abs(setup.centred(public)[1]).sum(axis=1)))
+    return dataclasses.replace(made, radius=made.radius if gaussian else longest, offset=0.0)
 
 
-def _bounded(public: PublicData, n: int, budget: Budget, parameters: PrintedMomentParameters) -> PrintedLocalPlan:
-    made = setup.moments(public, n, budget.mu, False, zeta=parameters.zeta, bound=parameters.response_bound)
-    made = dataclasses.replace(made, radius=_longest(public), offset=0.0)
-    return PrintedLocalPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, False, parameters.power)
+def _moments(gaussian: bool) -> Planner:
+    def plan(public: PublicData, n: int, budget: Budget, parameters: PrintedMomentParameters) -> PrintedLocalPlan:
+        made = _listed(public, n, budget.mu, gaussian, zeta=parameters.zeta, bound=parameters.response_bound)
+        repaired = LocalPlan(public, n, budget.mu, made, parameters)
+        return PrintedLocalPlan(repaired, budget.mu, gaussian, parameters.power)
 
-
-def _longest(public: PublicData) -> float:
-    """Return the largest l1 norm of a public row (E7)."""
-    return float(np.max(np.abs(setup.centred(public)[1]).sum(axis=1)))
+    return plan
 
 
 def _regression(gaussian: bool) -> Planner:
@@ -157,13 +156,9 @@ def _regression(gaussian: bool) -> Planner:
         if public.has_intercept:
             raise InputError(MethodMessage.INTERCEPT_IN_LINK)
         link = LINKS[parameters.link]
-        made = setup.moments(
-            public, n, budget.mu, gaussian, zeta=parameters.zeta, bound=1.0
-        )  # the bound follows the radius
-        radius = made.radius if gaussian else _longest(public)
-        bound = parameters.response_bound or link.response_bound(radius, parameters.noise_bound)
-        made = dataclasses.replace(made, radius=radius, low=-bound, high=bound, offset=0.0)
-        repaired = LocalPlan(public, n, budget.mu, made, parameters, link)
+        made = _listed(public, n, budget.mu, gaussian, zeta=parameters.zeta, bound=1.0)  # that of responses follows
+        bound = parameters.response_bound or link.response_bound(made.radius, parameters.noise_bound)
+        repaired = LocalPlan(public, n, budget.mu, dataclasses.replace(made, low=-bound, high=bound), parameters, link)
         return PrintedLocalPlan(repaired, budget.mu, gaussian, parameters.power)
 
     return plan
@@ -182,7 +177,7 @@ def _register(number: int, id: str, plan: Planner, colour: str) -> None:
     algorithm(number, id=id, summary=summary, claim=claim, colour=colour, printed=True)(plan)
 
 
-_register(1, "ldp-glm-gaussian-printed", _gaussian, "#CC99BB")
-_register(2, "ldp-glm-printed", _bounded, "#AA7799")
+_register(1, "ldp-glm-gaussian-printed", _moments(True), "#CC99BB")
+_register(2, "ldp-glm-printed", _moments(False), "#AA7799")
 _register(3, "ldp-nlr-gaussian-printed", _regression(True), "#BBBB77")
 _register(4, "ldp-nlr-printed", _regression(False), "#99BBDD")
