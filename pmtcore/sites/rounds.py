@@ -166,10 +166,7 @@ class Exchange:
         if self._transcript.opened(step) is None and not self._openings.was_opened(step):
             self._open(step, sharing.encode(values))
         self._wait(lambda: self._transcript.opened(step) is not None)
-        opened = self._transcript.opened(step)
-        if opened is None:
-            raise StudyError(StudyFault.LOST)
-        return opened
+        return Replay(self._transcript).total(step, values)
 
     def _open(self, step: int, words: np.ndarray) -> None:
         """Share this site's words (k, 2), and publish the sum of what it received once all sites are ready."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ MOST = 2**20  # private rows that are looked at
 _FEWEST = 10  # public rows that are there once: fewer tell nothing
 _SDS = 3.0  # between what chance explains, taken at its upper limit, and what is more than that
 _LEAST = 0.02  # excess: less is not worth a question
+_KEYS = ("public_rows_shared", "public_rows_shared_by_chance", "public_rows_shared_beyond_chance")
 
 
 @dataclass(frozen=True)
@@ -46,17 +47,12 @@ class Overlap:
 
     def as_dict(self) -> dict[str, float]:
         """Return the keys of ``describe``."""
-        return {
-            "public_rows_shared": self.share,
-            "public_rows_shared_by_chance": self.by_chance,
-            "public_rows_shared_beyond_chance": self.excess,
-        }
+        return dict(zip(_KEYS, astuple(self), strict=True))
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Overlap:
         """Return the figures from the keys of ``describe``."""
-        names = ("public_rows_shared", "public_rows_shared_by_chance", "public_rows_shared_beyond_chance")
-        return cls(*(float(fields[name]) for name in names))
+        return cls(*(float(fields[name]) for name in _KEYS))
 
 
 def overlap(public: PublicData, rows: PrivateRows) -> Private[Overlap]:
