@@ -295,8 +295,8 @@ def _mutants() -> list[Mutant]:
     depends = "if Answer.FAILS in answers and answers & {Answer.HOLDS, Answer.UNSTATED}:"
     plant("gallery: no answer depends", claims, depends, "if False:", drawn)
     plant("gallery: another panel does not excuse", claims, depends, depends.replace(", Answer.UNSTATED", ""), drawn)
-    shared = "own = curve.name in _names(run) or (bool(places) and curve.name not in listed)"
-    plant("gallery: a run goes on from others' series", "papers/gallery/engine.py", shared, "own = True", drawn)
+    below, above = "[one.values, made[name].values]", "[made[name].values, one.values]"
+    plant("gallery: stored trials come last", "papers/gallery/engine.py", below, above, f"{drawn} --slow -k goes_on")
     few = "needed is not None and needed <= figure.trials"
     plant("gallery: any number is too few", "papers/gallery/unsettled.py", few, "needed is not None", drawn)
     by_number = "tests/papers/test_papers.py -k listing"
