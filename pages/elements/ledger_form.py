@@ -60,8 +60,9 @@ class SpendPlan:
         self, problem: Problem, request: Request, source: NoiseSource, key: str
     ) -> Callable[[Progress | None], Release]:
         """Return the release, allowed and with its cap set, to be run by any thread; see :meth:`release`."""
+        shown = session().exact_figures_shown
         if not self.dataset:
-            return lambda progress: release(problem, request, source, progress)
+            return lambda progress: release(problem, request, source, progress, exact_figures_shown=shown)
         require(Action.RELEASE)
         ledger = Ledger(default_url())
         if self.cap is not None and ledger.account(self.dataset).cap is None:
@@ -70,7 +71,10 @@ class SpendPlan:
 
         def run(progress: Progress | None) -> Release:
             ledger = Ledger(default_url())  # a connection belongs to its thread
-            return recorded_release(problem, request, source, ledger, progress=progress, **place).release
+            made = recorded_release(
+                problem, request, source, ledger, progress=progress, exact_figures_shown=shown, **place
+            )
+            return made.release
 
         return run
 

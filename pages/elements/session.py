@@ -65,11 +65,19 @@ class Session:
     # Choices and request: what it would cost on the open tables, where somebody brought them.
     previews: OrderedDict[tuple[str, str], Preview] = field(default_factory=OrderedDict)
     job: Job | None = None  # the release that is under way
+    looked_at: set[str] = field(default_factory=set)  # digests of private tables with exact figures switched on
 
     @property
     def studied(self) -> bool:
         """Return whether tables are open that anybody may study."""
         return self.tables is not None and self.tables.may_be_studied
+
+    @property
+    def exact_figures_shown(self) -> bool | None:
+        """Return whether exact figures of the open private table were switched on; None where anybody may study it."""
+        if self.tables is None or self.studied:
+            return None
+        return self.tables.private.sha256 in self.looked_at
 
     @property
     def spent(self) -> list[Release]:
@@ -338,8 +346,16 @@ def prospect(problem: Problem, request: Request) -> Preview:
 
 
 def curator() -> bool:
-    """Return whether the person at the screen switched on figures for the curator's eyes."""
-    return bool(st.session_state.get("curator", False)) and may_be_curator()
+    """Return whether the person at the screen switched on figures for the curator's eyes.
+
+    Whoever asks may show them, so a release from the open table says from then on that they were switched on.
+    """
+    if not st.session_state.get("curator", False) or not may_be_curator():
+        return False
+    current = session()
+    if current.tables is not None:
+        current.looked_at.add(current.tables.private.sha256)
+    return True
 
 
 def may_be_curator() -> bool:

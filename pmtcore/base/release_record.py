@@ -6,8 +6,8 @@ from typing import Any, NotRequired, TypedDict
 class ReleaseRecord(TypedDict):
     """A release in plain fields, as the command line prints and a ledger keeps them (docs/record.schema.json).
 
-    Fields that are not required came with version 2, with a ledger, or with a study
-    among sites.
+    Fields that are not required came with version 2, with a ledger, with a study
+    among sites, or with an application that can show exact private figures.
     """
 
     format: NotRequired[str]
@@ -37,3 +37,4 @@ class ReleaseRecord(TypedDict):
     ledger: NotRequired[dict[str, Any]]
     ledger_key: NotRequired[str]
     study: NotRequired[dict[str, Any]]
+    exact_figures_shown: NotRequired[bool]

@@ -95,6 +95,7 @@ class Release:
     notes: tuple[str, ...] = ()
     design: Mapping[str, Any] = field(default_factory=dict)  # public: how rows of a table become features
     disagrees: bool = False  # whether what was released shows that private rows are not like the public ones
+    exact_figures_shown: bool | None = None  # to a curator before the release; None where it is not recorded
     date: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
     software: str = f"second-moment {__version__}"
 
@@ -104,7 +105,7 @@ class Release:
 
     def as_dict(self) -> ReleaseRecord:
         """Return the machine-readable record, plain JSON types only."""
-        return {
+        record: ReleaseRecord = {
             "format": FORMAT,
             "version": VERSION,
             "date": self.date,
@@ -130,6 +131,9 @@ class Release:
             "design": plain(dict(self.design)),
             "rows_disagree": self.disagrees,
         }
+        if self.exact_figures_shown is not None:
+            record["exact_figures_shown"] = self.exact_figures_shown
+        return record
 
     @classmethod
     def from_dict(cls, record: ReleaseRecord) -> Release:
@@ -158,6 +162,7 @@ class Release:
             notes=tuple(record["notes"]),
             design=record.get("design") or {},
             disagrees=bool(record.get("rows_disagree", False)),
+            exact_figures_shown=record.get("exact_figures_shown"),
             date=str(record.get("date", "")),
             software=str(record.get("software", "")),
         )

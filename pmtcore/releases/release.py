@@ -174,6 +174,7 @@ def release(
     watch: PassObserver | None = None,
     *,
     stated: Guarantee | None = None,
+    exact_figures_shown: bool | None = None,
 ) -> Release:
     """Run a method once, outside any ledger: what reads a private row is then a lab figure.
 
@@ -186,6 +187,8 @@ def release(
         watch: observer of each pass over the private rows.
         stated: a weaker guarantee to state than the noise gives, for those who know a part of the noise; ``None``: the
             plan's own.
+        exact_figures_shown: whether exact figures of the private rows were on a curator's screen before; ``None`` where
+            nobody can tell.
 
     Guarantee: the method's own at the request's total budget; stated in the record.
 
@@ -227,6 +230,7 @@ def release(
         + _of_rows(problem, outcome),
         design={} if problem.design is None else problem.design.as_dict(),
         disagrees=outcome.disagrees,
+        exact_figures_shown=exact_figures_shown,
     )
 
 
@@ -256,6 +260,7 @@ def recorded_release(
     purpose: str = "",
     by: str = "",
     progress: Progress | None = None,
+    exact_figures_shown: bool | None = None,
 ) -> Recorded:
     """Release once for each key; the spend is in the ledger before a private row is encoded.
 
@@ -271,6 +276,7 @@ def recorded_release(
         purpose: what it is for, kept in the ledger.
         by: who releases.
         progress: observer of each pass over the table; it may stop the release before the spend, and not after.
+        exact_figures_shown: as of :func:`release`.
 
     Raises:
         InputError: as :func:`release`; LedgerError where the ledger refuses, and then nothing was released.
@@ -294,7 +300,9 @@ def recorded_release(
             return Recorded(earlier.record, earlier.dataset, key, Release.from_dict(earlier.record))
         with after_spend(place):
             try:
-                made = once_recorded(release(problem, request, source, progress))
+                made = once_recorded(
+                    release(problem, request, source, progress, exact_figures_shown=exact_figures_shown)
+                )
             except BaseException as error:
                 with suppress(
                     LedgerError

@@ -14,6 +14,13 @@ from pmtcore.methods.registry import method
 
 # What a band allows for, by the names of its parts.
 _PARTS = {"privacy": "the noise for privacy", "sampling": "sampling", "truncation": "truncation"}
+# What a curator saw of the private rows before, by the record; None where it does not say.
+_EXACT_FIGURES = {
+    True: "Exact private figures were switched on for a curator before this release: they are outside the guarantee.",
+    False: "Exact private figures were not switched on in the session that made this release.",
+    None: "This program can show exact private figures to a curator before a release; this record does not say whether "
+    "somebody switched them on.",
+}
 _BLANK = 40  # letters of a line to be filled in by hand
 _ANSWERS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
@@ -59,6 +66,7 @@ def checklist(record: ReleaseRecord) -> list[tuple[str, str]]:
         "id": entry.id,
         "reason": entry.claim.reason,
         "proof": proof_words(entry.id),
+        "exact_figures": _EXACT_FIGURES[record.get("exact_figures_shown")],
         "blank": "_" * _BLANK,
         "parts": " and ".join([", ".join(parts[:-1]), *parts[-1:]] if len(parts) > 1 else parts),
     }

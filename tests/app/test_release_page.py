@@ -11,6 +11,8 @@ import pytest
 
 from pmtcore.accounting.budgets import ONLY_RESPONSES
 from pmtcore.base.messages import ReleaseNote
+from pmtcore.releases.record import Release
+from pmtcore.report.checklist import checklist
 from tests.app.conftest import go, words
 from tests.app.test_pages import csv, do_release, session, upload
 
@@ -394,3 +396,28 @@ def test_open_findings_of_data_are_counted_before_a_spend(app):
     go(app, "release")
     assert not app.exception and "steady change with each day" in box
     assert any(re.fullmatch("[0-9]+ open questions? on Data", link.label) for link in app.get("page_link"))
+
+
+@pytest.mark.parametrize("switched_on", [False, True])
+def test_the_record_says_whether_exact_private_figures_were_switched_on(app, switched_on):
+    """Also where they were off again when the button was pressed; the report's questions say it in words."""
+    upload(app)
+    if switched_on:
+        app.sidebar.toggle(key="curator").set_value(True).run()
+        app.sidebar.toggle(key="curator").set_value(False).run()
+    go(app, "release")
+    do_release(app)
+    (made,) = session(app).releases.values()
+    record = made.as_dict()
+    assert record["exact_figures_shown"] is switched_on
+    assert Release.from_dict(record).exact_figures_shown is switched_on
+    unprotected = dict(checklist(record))["Unprotected quantities"]
+    assert ("outside the guarantee" in unprotected) is switched_on
+
+
+def test_a_release_from_rows_that_anybody_may_study_says_nothing_of_exact_figures(app):
+    """They are on every page then, behind no switch."""
+    go(app, "release")
+    do_release(app)
+    (made,) = session(app).releases.values()
+    assert "exact_figures_shown" not in made.as_dict()

@@ -344,6 +344,11 @@ def test_the_checklist_follows_the_record(filed):
     said = dict(checklist(weak))
     assert "repeated" in said["Randomness and floating point"] and "not known" in said["Composition"]
     assert "mu = 9" in said["Strength"]
+    by_session = {
+        dict(checklist({**record, **more}))["Unprotected quantities"].rpartition("yours to confirm. ")[2]
+        for more in ({}, {"exact_figures_shown": True}, {"exact_figures_shown": False})
+    }
+    assert len(by_session) == 3  # not recorded by the command line, switched on, and not
 
 
 @pytest.mark.parametrize("table", ["demo", "demo-labels"])
