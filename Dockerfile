@@ -21,6 +21,7 @@ WORKDIR /app
 COPY --from=build /opt/venv /opt/venv
 COPY .streamlit/ .streamlit/
 COPY assets/ assets/
+COPY docs/proofs/ docs/proofs/
 COPY pmtcore/ pmtcore/
 COPY pages/ pages/
 COPY app.py ./

@@ -48,7 +48,9 @@ def test_the_wheel_carries_package_and_application(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert tracked("pmtcore") <= names and "pmtcore/py.typed" in names
-    assert {f"second_moment_app/{name}" for name in {"app.py", *tracked("pages", "assets", ".streamlit")}} <= names
+    assert {
+        f"second_moment_app/{name}" for name in {"app.py", *tracked("pages", "assets", ".streamlit", "docs/proofs")}
+    } <= names
     entry = next(name for name in names if name.endswith("entry_points.txt"))
     assert "second-moment = pmtcore.cli.launch:main" in zipfile.ZipFile(wheel).read(entry).decode()
 

@@ -1,8 +1,6 @@
 """A finished release on the Release page: its figures, what they mean, how to take them along."""
 
-import json
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
@@ -27,23 +25,19 @@ from pages.elements.widgets import (
 )
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.exports import json_text
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import InputError, TableNote, kind_of
 from pmtcore.base.numbers import count, unbroken
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.release_record import ReleaseRecord
-from pmtcore.ledger.account import Entry
-from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request
-from pmtcore.report import deployment, reproduce
+from pmtcore.report import reproduce
+from pmtcore.report.downloads import FiledRelease, filed_release, release_files
 from pmtcore.report.figures import coefficients as forest
 from pmtcore.report.figures import release as figures
-from pmtcore.report.html import file_name, report
 from pmtcore.report.names import title
 from pmtcore.report.rows import MANY, MOST_COLUMNS, PICKED
-from pmtcore.report.sheet import csv
 from pmtcore.report.statistics import disagreement_of, penalty_words, truncation_of
 from pmtcore.report.strength import strength, unprotected_words
 from pmtcore.report.words import (
@@ -263,7 +257,7 @@ def _counted(release: Release) -> str:
     studied = session().studied and not is_of_other_table(session().next_request)
     if release.guarantee.mu == 0 or studied:  # rows that anybody may study have no budget to keep
         return ""
-    if filed(release)[2] is not None:
+    if filed(release).entry is not None:
         return "What it spent is in the ledger all the same."
     return f"Add its mu of {said(release.guarantee.person.mu)} yourself to what was spent on these rows before."
 
@@ -286,8 +280,8 @@ def about(release: Release, record: ReleaseRecord) -> None:
     st.markdown("\n".join(f"- {line}" for line in lines))
     if release.guarantee.mu > 0:
         strength_line(release.guarantee.person.mu)
-        account = filed(release)[1]
-        total = 0.0 if account is None else float(account["spent"]["mu"])
+        account = filed(release).account
+        total = 0.0 if account is None else account.spent
         if total > release.guarantee.person.mu:
             st.markdown(unbroken(f"All releases of this data set: mu = {said(total)}. {strength(total).sentence}"))
     with st.expander("The guarantee", icon=":material/shield:"):
@@ -321,66 +315,25 @@ def free(release: Release) -> None:
 def downloads(release: Release, request: Request) -> None:
     """Draw downloads of record, coefficients, configuration and report, and how to ask for the same again."""
     st.header("Take it with you")
-    record, account, entry = filed(release)
-    files: list[tuple[str, str, str, str, Callable[[], str]]] = [
-        (
-            "Report (HTML)",
-            file_name(record, "report", "html"),
-            "text/html",
-            "report",
-            lambda: report(record, account, filed_head()),
-        ),
-        (
-            "Record (JSON)",
-            file_name(record, "release", "json"),
-            "application/json",
-            "record",
-            lambda: json_text(record),
-        ),
-        ("Configuration (JSON)", "request.json", "application/json", "config", lambda: json.dumps(request.as_dict())),
-        ("Python script", "release.py", "text/x-python", "script", lambda: reproduce.script(record)),
-        ("Notebook", "release.ipynb", "application/x-ipynb+json", "notebook", lambda: reproduce.notebook(record)),
-        (
-            "Registry entry, draft (YAML)",
-            "deployment.yaml",
-            "application/yaml",
-            "yaml",
-            lambda: deployment.entry(record, entry.at if entry else "", entry.purpose if entry else ""),
-        ),
-    ]
-    if release.names:
-        table = figures.coefficients_table(release)
-        files.insert(2, ("Coefficients (CSV)", "coefficients.csv", "text/csv", "csv", lambda: csv(table)))
-    for at, (label, name, kind, key, make) in enumerate(files):
+    as_filed = filed(release)
+    for at, file in enumerate(release_files(release, request.as_dict(), as_filed)):
         if at % 4 == 0:
             columns = st.columns(4)
-        columns[at % 4].download_button(label, make, name, kind, key=key, on_click="ignore", width="stretch")
+        columns[at % 4].download_button(
+            file.label, file.make, file.name, file.media_type, on_click="ignore", width="stretch"
+        )
     with st.expander("The same on the command line", icon=":material/terminal:"):
-        st.code(reproduce.command(record), language="bash", wrap_lines=True)
-        if first := reproduce.cap_command(record):
+        st.code(reproduce.command(as_filed.record), language="bash", wrap_lines=True)
+        if first := reproduce.cap_command(as_filed.record):
             st.caption("A ledger that is new asks for a cap first:")
             st.code(first, language="bash", wrap_lines=True)
         st.caption("With the configuration saved as request.json. It draws new noise and spends again.")
 
 
-def filed(release: Release) -> tuple[ReleaseRecord, dict[str, Any] | None, Entry | None]:
-    """Return the record as the ledger keeps it, its account and its spend; the plain record without a ledger."""
-    try:
-        ledger = Ledger(default_url(), make=False)
-        entry = ledger.entry(session().next_request)
-        if entry is not None and entry.record is not None:
-            return entry.record.copy(), ledger.account(entry.dataset).as_dict(), entry
-    except InputError:
-        pass  # no ledger yet, or one that cannot be read: then the report says that it was made without one
-    return release.as_dict(), None, None
-
-
-def filed_head() -> str | None:
-    """Return the head of the ledger's chain."""
-    try:
-        return str(Ledger(default_url(), make=False).verify()["head"])
-    except InputError:
-        return None
+def filed(release: Release) -> FiledRelease:
+    """Return the release on screen as the ledger has it."""
+    id = session().next_request
+    return filed_release(id, release, session().titles.get(id, ""))
 
 
 def earlier() -> None:

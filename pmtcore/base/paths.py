@@ -19,6 +19,11 @@ def assets() -> Path:
     return (application() or _PACKAGE.parent) / "assets"
 
 
+def proofs() -> Path:
+    """Return the folder of the pages that prove guarantees, whether it exists or not."""
+    return (application() or _PACKAGE.parent) / "docs" / "proofs"
+
+
 def write_cached(path: Path, text: str) -> bool:
     """Write a file whole or not at all, for a later visit; ``False`` where that is not possible."""
     beside = path.with_suffix(f".{os.getpid()}.tmp")

@@ -141,13 +141,18 @@ def embedded(
     return re.sub(r"<svg .*?</svg>", _as_image, body, flags=re.DOTALL).strip()
 
 
+def drawing_file(drawing: str) -> str:
+    """Return a drawing of a report as the text of a file of its own."""
+    return drawing.replace("<svg ", _ALONE, 1)
+
+
 def _as_image(drawing: re.Match[str]) -> str:
     """Return a drawing as an image: a page that takes only text and tables from others leaves inline drawings out."""
     text = drawing.group()
     label = re.search(r'aria-label="([^"]*)"', text)
     named = re.search(r'<svg class="(\w+)"', text)
     small = f' class="{named.group(1)}"' if named else ""
-    data = base64.b64encode(text.replace("<svg ", _ALONE, 1).encode()).decode()
+    data = base64.b64encode(drawing_file(text).encode()).decode()
     return f'<img{small} alt="{label.group(1) if label else ""}" src="data:image/svg+xml;base64,{data}">'
 
 
@@ -216,8 +221,9 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any], title: str) -> str
         box = (
             f'<div class="{"lab" if alarm else "ok"}"><p>{may}: every figure in it is public, or was released by a '
             "mechanism whose guarantee is proved in the program's documentation "
-            f"({escape(proof_words(record['method']))}; whoever made this report can hand these pages on). What "
-            f'only people can confirm stands under <a href="#{_QUESTIONS}">Questions about the guarantee</a>.'
+            f"({escape(proof_words(record['method']))}; whoever made this report can hand these pages on, in the ZIP "
+            "file beside it). What only people can confirm stands under "
+            f'<a href="#{_QUESTIONS}">Questions about the guarantee</a>.'
             f"</p>{also}</div>"
         )
         alarm = ""

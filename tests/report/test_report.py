@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import html
+import io
 import json
 import re
 import shlex
+import xml.etree.ElementTree as ET
+import zipfile
 from fnmatch import fnmatch
 from html.parser import HTMLParser
 from pathlib import Path
@@ -34,6 +37,7 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report import deployment, reproduce, rows
 from pmtcore.report.checklist import checklist, proof_words
+from pmtcore.report.downloads import FiledRelease
 from pmtcore.report.html import _limited, embedded, file_name, report
 from pmtcore.report.statistics import NAME, TITLES, disagreement_of, truncation_of
 from pmtcore.tables.choices import Choices
@@ -203,6 +207,25 @@ def filed(problem, tmp_path_factory):
     request = Request("joint-pmt", Budget(1.0))
     found = recorded_release(problem, request, SecureNoise(), ledger, dataset="survey", key="k", purpose="a question")
     return found.as_dict(), ledger.account("survey").as_dict(), ledger.verify()["head"]
+
+
+def test_the_proofs_that_a_report_names_are_handed_on_with_it(filed):
+    """One file has the report, the record and the pages; the same release is packed into the same bytes."""
+    release = FiledRelease(filed[0])
+    with zipfile.ZipFile(io.BytesIO(release.archive())) as archive:
+        members = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert release.archive() == release.archive()
+    assert members["report.html"] == release.report() and json.loads(members["record.json"]) == filed[0]
+    assert members["coefficients.svg"].startswith("<svg xmlns=") and ET.fromstring(members["coefficients.svg"])
+    pages = {name.removeprefix("proofs/") for name in members if name.startswith("proofs/")}
+    assert pages == set(re.findall(r"\w+\.md", proof_words(filed[0]["method"])))
+    assert all(members[f"proofs/{page}"].startswith("# ") for page in pages)
+
+
+def test_no_archive_takes_a_private_figure(filed):
+    """Neither its report nor its record is made of one."""
+    with pytest.raises(PrivateFigureError):
+        FiledRelease({**filed[0], "released": {"rate": Private(4711.25)}}).archive()
 
 
 def test_a_stakeholder_finds_what_to_sign(filed):
