@@ -147,7 +147,7 @@ def _spending(problem: Problem, request: Request, expected: Preview, prefix: str
         else:
             st.info("A second person agrees to each release of this data set: ask on the Release page.")
         return None
-    if not agreed(problem, expected, id):
+    if not agreed(problem, expected, id, where.purpose):
         return None
     state = session()
     if id not in state.releases:

@@ -113,7 +113,7 @@ def _note(prospect: Preview) -> str:
     return f"Chosen from public figures: {chosen}." if chosen else ""
 
 
-def agreed(problem: Problem, prospect: Preview, id: str) -> bool:
+def agreed(problem: Problem, prospect: Preview, id: str, purpose: str) -> bool:
     """Draw what the user agrees to and the button of one request; return whether it was pressed with the tick set.
 
     The button is never disabled: while the page answers the tick, a keyboard would skip it. The key of the tick holds
@@ -137,6 +137,8 @@ def agreed(problem: Problem, prospect: Preview, id: str) -> bool:
         elif labels:
             words += plain(f"; the outcome is {outcome} against “{labels[1]}”")
         words += ". It cannot be taken back."
+        if not purpose.strip():
+            words += " No purpose is stated: the report will say so."
     table = "" if tables is None else tables.key
     key = f"sure-{id}-{table}-{prospect.method.id}-{prospect.guarantee.person.mu!r}"
     help = "A release cannot be undone: what has left has left, and the budget it took stays spent."

@@ -201,7 +201,8 @@ def on_open_tables(release: Release, request: Request) -> list[str]:
         if session().chosen.get(session().next_request) != problem.choices:
             return []
         predicted = prospect(problem, request).predicted
-        return [planned_words(release, predicted), as_planned_words(release, predicted), cautions.gaps(problem)]
+        asked = str(st.session_state.get("plan-coefficient", ""))
+        return [planned_words(release, predicted, asked), as_planned_words(release, predicted), cautions.gaps(problem)]
     except InputError:
         return []
 

@@ -251,21 +251,21 @@ def _changes() -> list[tuple[str, str, Choices, Choices]]:
 
 
 def undo(choices: Choices) -> None:
-    """Say what buttons changed and still applies, and draw the way back from the last change.
+    """Say what buttons changed and still applies, and draw the way back from each of these changes.
 
     Args:
         choices: what is chosen now.
     """
-    changes = _changes()
-    if not changes:
+    applied = [change for change in _changes() if choices.still_changed(change[2], change[3])]
+    if not applied:
         return
-    applied = [what for _, what, before, after in changes if choices.still_changed(before, after)]
-    _, last, before, _ = changes[-1]
-    left, right = st.columns([4, 1], vertical_alignment="center")
-    left.caption(plain(f"Applied: {'; '.join(applied)}.") if applied else "")
-    if right.button(**control("undo"), label=plain(f"Undo “{last}”")):
-        st.session_state["changes"] = changes[:-1]
-        _start_anew(before)
+    st.caption(plain(f"Applied: {'; '.join(what for _, what, _, _ in applied)}."))
+    with st.container(horizontal=True, gap="small"):
+        for at, change in enumerate(applied):
+            without = choices.taken_back(*change[2:])
+            if without is not None and st.button(**control("undo", f"-{at}"), label=plain(f"Undo “{change[1]}”")):
+                st.session_state["changes"] = [one for one in _changes() if one is not change]
+                _start_anew(without)
 
 
 def _start_anew(choices: Choices) -> None:

@@ -152,9 +152,11 @@ def ask_coefficient(place: DeltaGenerator, problem: Problem, key: str) -> str:
         if isinstance(note, Note) and note.kind is TableNote.LIKE_IDENTIFIER
     }
     names = sorted((name for name in problem.public.names if name != "(intercept)"), key=ids.__contains__)
-    return place.selectbox(
-        "Coefficient", names or problem.public.names, key=key, help="Whose band is drawn; type to search."
-    )
+    if st.session_state.get(key) not in names:  # of a table, or of choices, before these
+        st.session_state.pop(key, None)
+    help = "Whose band is drawn; type to search."
+    options = names or problem.public.names
+    return place.selectbox("Coefficient", options, key=key, help=help, persist_state="session")
 
 
 def figure_first(key: str) -> DeltaGenerator:

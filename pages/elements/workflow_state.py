@@ -18,6 +18,15 @@ from pmtcore.releases.release import Request
 from pmtcore.report.words import columns_words, private_words
 from pmtcore.tables.problem import Problem
 
+# Decisions are counted; what is for reading has a page.
+_STEP_ICONS = {
+    "data": "counter_1",
+    "conditioning": "article",
+    "plan": "counter_2",
+    "release": "counter_3",
+    "report": "article",
+}
+
 
 def summary(problem: Problem) -> None:
     """Draw the fit that is worked on in one line."""
@@ -67,14 +76,14 @@ def steps(here: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
         "release": f"Release: {made(spent)}" if spent else "Release: not yet",
         "report": "Report",
     }
-    # A tick is a decision; Conditioning and Report are for reading.
+    # A number is a decision, and a tick one that was made; Conditioning and Report are for reading.
     done = {"data": problem is not None, "plan": isinstance(planned, Request) or bool(spent), "release": bool(spent)}
     if here == "data" and problem is None:  # the later steps were done with tables that are open still, not with these
         states |= {"plan": "Plan", "release": "Release"}
         done = {}
     with st.container(horizontal=True, key="steps", gap="small", vertical_alignment="center"):
-        for at, (name, words) in enumerate(states.items(), 1):
-            icon = ":material/check_circle:" if done.get(name) else f":material/counter_{at}:"
+        for name, words in states.items():
+            icon = f":material/{'check_circle' if done.get(name) else _STEP_ICONS[name]}:"
             st.page_link(f"pages/work/{name}.py", label=f"**{words}**" if name == here else words, icon=icon)
     # A report says itself what it is about: another release than the open fit, often.
     if here not in ("data", "report") and problem is not None and not elsewhere:

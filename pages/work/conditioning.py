@@ -117,11 +117,11 @@ def planned_share(request: Request, facts: Facts, beside: bool) -> None:
         facts: its public figures.
         beside: whether the curve of the lengths of rows is in sight.
     """
-    own, after = "has no radius: it clips gradients, at bounds that it chooses itself from public rows.", ""
+    own, after = "clips gradients rather than rows, at bounds that it chooses itself from public rows.", ""
     if facts.radius is not None:
-        own = f"chooses its radius itself, {said(facts.radius)}."
+        own = f"shortens rows that are longer than its radius, {said(facts.radius)}, which it chooses from public rows."
     if beside and facts.radius is not None and facts.passes is not None:
-        own = f"takes radius {said(facts.radius)} in its first pass, and clips at a bound of its own in the next."
+        own = f"shortens rows longer than its radius, {said(facts.radius)}, and clips at a bound of its own after that."
         after = " These rows lie beyond that bound, which counts residuals too; the curve is of the features alone."
     of = f"The planned method, {in_quotes(request.method)} at mu = {said(request.budget.mu)},"
     st.markdown(f"{badge(Label.PUBLIC)} **{plain(shortened_words(facts.as_dict()))}** {plain(f'{of} {own}{after}')}")

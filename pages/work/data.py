@@ -15,10 +15,9 @@ from pmtcore.report.cautions import filled_gaps, public_rows_words
 from pmtcore.report.columns import at_a_glance
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.words import columns_words, comparison_words, private_words
+from pmtcore.tables.cells import MISSING_EXAMPLES
 from pmtcore.tables.problem import Problem
 
-# Texts that count as a missing value, for a help.
-_GAPS = "NA, n/a, NULL and ?"
 # Pixels of the picture, whose axis a projector shows too, of the table of columns at most, and of one of its lines.
 _PICTURE = 345
 _GLANCE, _LINE = 330, 35
@@ -53,7 +52,7 @@ def glance() -> None:
         return
     st.markdown(f"{badge(Label.PUBLIC)} What goes in, by the public rows. Plan shows what a budget buys.")
     table = at_a_glance(opened.tables.private, opened.tables.public, opened.problem.choices, opened.problem.notes)
-    missing, in_public = "missing", f"In public rows; texts such as {_GAPS} are read as missing."
+    missing, in_public = "missing", f"In public rows; texts such as {MISSING_EXAMPLES} are read as missing."
     if opened.problem.choices.missing == "public-median":
         missing, in_public = "missing at first", f"{in_public} Before gaps were filled."
     st.dataframe(

@@ -68,7 +68,7 @@ def confirm(problem: Problem, request: Request, expected: Preview, biased: Seque
         st.page_link("pages/work/data.py", label=words, icon=":material/warning:")
     if biased:
         st.caption(f":material/warning: {plural(len(biased), 'warning')} about bias at the foot of this page.")
-    pressed = form.agreed(problem, expected, id)
+    pressed = form.agreed(problem, expected, id, where.purpose)
     source = noise_source()
     if pressed:
         run(problem, request, where, source=source, id=id)

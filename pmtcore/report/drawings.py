@@ -86,7 +86,7 @@ def forest(release: Mapping[str, Any]) -> str:
     ends = np.column_stack(for_all_effects(ends[:, 0], ends[:, 1], effects, least))
     values, ends, called = values[at], ends[at], [name for _, name in rows]
     dashes = ['stroke-dasharray="8 4" ' if one > 1 else "" for one in effects[at]]
-    limit = axis_limit(np.max(np.abs(np.column_stack([values, ends])), axis=1))
+    limit = axis_limit(values, np.max(np.abs(np.column_stack([values, ends])), axis=1))
     marks = _round_steps(*axis_ends(ends[:, 0], ends[:, 1], limit))
     low, high = marks[0], marks[-1]
 

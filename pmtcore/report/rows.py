@@ -24,8 +24,9 @@ PICKED = (
 BAND_OF_ALL = "95 % for all levels of its column together"
 # The level of every band.
 _LEVEL = 0.95
-# An effect whose band ends beyond this multiple of what four in five rows need is drawn at the edge, with its figure.
-_EDGE, _INSIDE, _STRETCH = 2.0, 0.8, 1.5
+# An axis has room for this multiple of what four in five rows need; for as much again three times where that shows more
+# effects. What lies beyond stands at the edge, with its figure.
+_EDGE, _INSIDE, _STRETCH = 2.0, 0.8, 3.0
 
 
 def source(name: str) -> str:
@@ -155,17 +156,22 @@ def few_words(names: Sequence[str]) -> str:
     return " ".join(told)
 
 
-def axis_limit(reach: np.ndarray) -> float | None:
+def axis_limit(values: np.ndarray, reach: np.ndarray) -> float | None:
     """Return how far an axis goes where some rows would squeeze all others; ``None`` where all of them fit.
 
     Args:
+        values: what each row is about (rows,), and further marks of the rows.
         reach: the farthest end of each row (rows,), without a sign.
     """
     if len(reach) < 3 or not np.all(np.isfinite(reach)):
         return None
     limit = _EDGE * float(np.quantile(reach, _INSIDE, method="lower"))
-    # An axis of up to half as much again still shows every row; beyond it the others would be squeezed.
-    return limit if 0 < _STRETCH * limit < reach.max() else None
+    # Up to here the axis still shows every row; beyond it the others would be squeezed.
+    most = _STRETCH * limit
+    if not 0 < most < reach.max():
+        return None
+    sizes = np.abs(values)
+    return max(limit, float(sizes[sizes <= most].max(initial=0.0)))
 
 
 def axis_ends(low: np.ndarray, high: np.ndarray, limit: float | None) -> tuple[float, float]:

@@ -170,7 +170,8 @@ def aside_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
 def farthest(names: Sequence[str], public_fit: np.ndarray, low: np.ndarray, high: np.ndarray) -> list[str]:
     """Return the coefficients whose public fit lies outside the released band, the farthest first, at most three.
 
-    Far is measured in half-widths of the band. Only released and public figures are compared.
+    Far is measured in half-widths of the band. Only released and public figures are compared. The intercept is named
+    where no other one is outside, as what it is: the average level of the outcome.
 
     Args:
         names: of the coefficients.
@@ -180,11 +181,14 @@ def farthest(names: Sequence[str], public_fit: np.ndarray, low: np.ndarray, high
 
     >>> farthest(("a", "b", "c"), np.array([0.0, 5.0, 9.0]), np.array([-1.0, 0, 0]), np.array([1.0, 2, 2]))
     ['c', 'b']
+    >>> farthest(("(intercept)", "b"), np.array([9.0, 0.5]), np.array([-1.0, 0]), np.array([1.0, 2]))
+    ['the average level']
     """
     with np.errstate(all="ignore"):
         far = np.nan_to_num(np.abs(public_fit - (low + high) / 2) / ((high - low) / 2), posinf=0.0)
-    order = np.argsort(-far, kind="stable")[:_MOST_NAMED]
-    return [names[at] for at in order if far[at] > 1 and names[at] != INTERCEPT]
+    outside = [names[at] for at in np.argsort(-far, kind="stable") if far[at] > 1]
+    effects = [name for name in outside if name != INTERCEPT]
+    return effects[:_MOST_NAMED] if effects or not outside else ["the average level"]
 
 
 def disagreement_words(columns: Sequence[str] = ()) -> str:

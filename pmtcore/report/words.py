@@ -197,13 +197,20 @@ def _moved(row: Mapping[Hashable, Any], unit: DisplayUnit) -> str:
     return f"no privacy noise moves it{'; ' * bool(moves)}{', '.join(moves)}."
 
 
-def planned_words(release: Release, predicted: Prediction | None) -> str:
-    """Say which half-width of the clearest coefficient was planned and which came out; empty where one is unknown."""
+def planned_words(release: Release, predicted: Prediction | None, asked: str = "") -> str:
+    """Say which half-width was planned and which came out; empty where one is unknown.
+
+    Args:
+        release: what came out.
+        predicted: what was planned.
+        asked: coefficient that was looked at on Plan; the clearest one where it has none of that name.
+    """
     at = [j for j, name in enumerate(release.names) if name != INTERCEPT]
     if release.bands is None or predicted is None or not at or release.guarantee.mu == 0:
         return ""
     low, high = release.bands.low[at], release.bands.high[at]
-    j = at[int(np.argmax(clarity(release.coefficients[at], low, high)))]
+    clearest = at[int(np.argmax(clarity(release.coefficients[at], low, high)))]
+    j = release.names.index(asked) if asked in release.names else clearest
     coefficient, got = release.names[j], float(release.bands.high[j] - release.bands.low[j]) / 2
     step = unit_step(coefficient, release.notes)
     planned = Z95 * float(predicted.total[j])

@@ -29,6 +29,8 @@ MISSING = (
     *("", "?", "-", "--", ".", "NA", "N/A", "n/a", "N.A.", "n.a.", "NaN", "NAN", "nan", "NULL", "null", "None", "<NA>"),
     *("k.A.", "#N/A", "#NA", "#VALUE!", "#DIV/0!", "#REF!", "#NULL!", "#NUM!", "#NAME?"),  # what spreadsheets leave
 )
+# Some of them, as a sentence names them.
+MISSING_EXAMPLES = "NA, n/a, NULL and ?"
 ABSENT, UNSEEN = -1, -2  # codes of a missing cell and of a text that is no level
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _APART = "'\u2019 \u00a0\u202f"  # marks between groups of three digits whatever the decimal mark

@@ -204,6 +204,13 @@ class Choices:
         moved = [name for name, value in vars(before).items() if vars(after)[name] != value]
         return all(vars(self)[name] != vars(before)[name] for name in moved)
 
+    def taken_back(self, before: Choices, after: Choices) -> Choices | None:
+        """Return these choices without one change; ``None`` where a later one moved the same fields on."""
+        moved = [name for name, value in vars(before).items() if vars(after)[name] != value]
+        if any(vars(self)[name] != vars(after)[name] for name in moved):
+            return None
+        return replace(self, **{name: vars(before)[name] for name in moved})
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields; :meth:`from_dict` reads them back. Later fields are left out at their default."""
         usual = {"covariates": COVARIATES[0]}

@@ -226,19 +226,37 @@ def test_a_repair_is_taken_back_by_a_click(app):
     """Undo names the button that it takes back, and what buttons changed is said; another table has no undo."""
     frame = pd.DataFrame({"a": [*range(20, 60)] * 9 + [-999.0] * 40, "y": np.random.default_rng(1).normal(size=400)})
     upload(app, frame.to_csv(index=False).encode(), frame.tail(120).to_csv(index=False).encode())
-    assert not [b for b in app.button if b.key == "undo"]
+    assert not [b for b in app.button if str(b.key).startswith("undo")]
     before = app.session_state["second_moment"].choices
     next(b for b in app.button if b.label.startswith("Read -999")).click().run()
     after = app.session_state["second_moment"].choices
     assert after.kinds == {"a": "coded"}
     assert "Applied: Read -999 in 'a' as missing." in words(app)
-    assert app.button(key="undo").label == "Undo “Read -999 in 'a' as missing”"
-    app.button(key="undo").click().run()
+    assert app.button(key="undo-0").label == "Undo “Read -999 in 'a' as missing”"
+    app.button(key="undo-0").click().run()
     assert app.session_state["second_moment"].choices == before and not app.exception
-    assert "Applied" not in words(app) and not [b for b in app.button if b.key == "undo"]
+    assert "Applied" not in words(app) and not [b for b in app.button if str(b.key).startswith("undo")]
     next(b for b in app.button if b.label.startswith("Read -999")).click().run()
     app.segmented_control(key="source").set_value("demo").run()
-    assert not [b for b in app.button if b.key == "undo"]
+    assert not [b for b in app.button if str(b.key).startswith("undo")]
+
+
+def test_each_repair_is_taken_back_by_itself(app):
+    """The first of two, which changed other choices than the second, without the second."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"a": [*range(20, 60)] * 9 + [-999.0] * 40, "b": rng.normal(size=400)})
+    frame["y"] = rng.normal(size=400)
+    frame.loc[::9, "b"] = np.nan
+    upload(app, frame.to_csv(index=False).encode(), frame.tail(160).to_csv(index=False).encode())
+    before = app.session_state["second_moment"].choices
+    pressed = ["Read -999 in 'a' as missing", "Fill from the public rows"]
+    for label in pressed:
+        next(button for button in app.button if button.label == label).click().run()
+    after = app.session_state["second_moment"].choices
+    app.button(key="undo-0").click().run()
+    one = app.session_state["second_moment"].choices
+    assert one not in (before, after) and not app.exception
+    assert [b.label for b in app.button if str(b.key).startswith("undo")] == [f"Undo “{pressed[1]}”"]
 
 
 def test_two_files_are_exchanged_by_one_click(app):

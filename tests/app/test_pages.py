@@ -418,7 +418,7 @@ def test_the_radius_starts_at_that_of_the_plan(app):
 
 def test_a_bound_that_is_no_radius_is_not_read_off_the_curve(app):
     """The curve may show that no row is outside while the plan truncates some: it is folded where the bound is none."""
-    other, folded = "has no radius: it clips", "The papers' truncation (not used by your method)"
+    other, folded = "clips gradients rather than rows", "The papers' truncation (not used by your method)"
     go(app, "conditioning")
     assert other not in words(app) and folded not in [one.label for one in app.expander]
     go(app, "data")

@@ -500,6 +500,18 @@ def test_an_axis_has_every_end_that_it_can_have():
     assert axis_ends(low + 9, high + 9, None) == (0.0, 15.0) and axis_ends(low - 9, high - 9, None) == (-10.3, 0.0)
 
 
+@pytest.mark.parametrize("ratio", [1.5, 2.5, 5.0])
+def test_an_axis_has_every_value_that_does_not_squeeze_the_others(ratio):
+    """A point of up to six times what other bands need is on the axis with room around it, also by its public fit."""
+    figure, value = go.Figure(), np.full(6, 0.5)
+    value[5] = 0.7 * ratio
+    low, high = value - 0.2, value + 0.2
+    high[5] = 9.0
+    forest.at_the_edge(figure, value, low, high, beside=value + 0.1)
+    assert figure.layout.xaxis.range[1] > value[5] + 0.1
+    assert [one.text for one in figure.layout.annotations] == ["9 →"]
+
+
 def test_rows_of_zeros_are_drawn_too() -> None:
     """A moment without any direction, as of rows that all lack a value, has its pictures: a point, not an error."""
     flat = Conditioning(np.zeros(3))

@@ -217,6 +217,8 @@ def test_planned_and_released_half_widths_are_of_one_coefficient():
     made = released([0.2, 0.2], [1, 1], low=(-1, 1.5), high=(1, 2.5))
     plan = Prediction(np.zeros(2), np.full(2, 0.6 / 1.96))
     assert words.planned_words(made, plan) == "95 % half-width of b, for one unit: planned ± 0.6, released ± 0.5."
+    assert "half-width of a," in words.planned_words(made, plan, "a")  # as it was looked at on Plan
+    assert words.planned_words(made, plan, "gone") == words.planned_words(made, plan)
     assert not words.planned_words(made, None) and not words.planned_words(replace(made, bands=None), plan)
 
 

@@ -323,7 +323,7 @@ def multiples(coefficients: pd.DataFrame, unit: DisplayUnit, freedom: Mapping[st
         log_axis(figure, "x")
     else:
         ends = rows[[name for name in ("value", *_LIMITS) if name in rows]].abs().max(axis=1).to_numpy(dtype=float)
-        limit = axis_limit(ends) or float(ends.max())
+        limit = axis_limit(rows["value"].to_numpy(dtype=float), ends) or float(ends.max())
         figure.update_xaxes(range=[-1.05 * limit, 1.05 * limit])
     figure.update_annotations(font={"size": 13})
     drawn = finish(figure, "", "", 60 + _PANEL * -(-len(panels) // _ACROSS))
@@ -363,7 +363,7 @@ def at_the_edge(
         beside: other marks of the rows, which the axis has too as far as it may go.
     """
     reach = np.max(np.abs([value, low, high]), axis=0) if len(value) else np.empty(0)
-    limit = axis_limit(reach)
+    limit = axis_limit(value if beside is None else np.append(value, beside), reach)
     if limit is None:
         return
     banded, marks = bool(np.any(high > low)), [low, high] if beside is None else [low, high, beside]
