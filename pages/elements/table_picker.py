@@ -259,8 +259,8 @@ def undo(choices: Choices) -> None:
     applied = [change for change in _changes() if choices.still_changed(change[2], change[3])]
     if not applied:
         return
-    st.caption(plain(f"Applied: {'; '.join(what for _, what, _, _ in applied)}."))
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.caption(plain(f"Applied: {'; '.join(what for _, what, _, _ in applied)}."), width="content")
         for at, change in enumerate(applied):
             without = choices.taken_back(*change[2:])
             if without is not None and st.button(**control("undo", f"-{at}"), label=plain(f"Undo “{change[1]}”")):

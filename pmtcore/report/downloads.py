@@ -140,7 +140,7 @@ def report_files(filed: FiledRelease) -> list[Download]:
         Download("Report (HTML)", file_name(record, "report", "html"), "text/html", filed.report),
         Download("Record (JSON)", file_name(record, "release", "json"), "application/json", partial(json_text, record)),
         Download(
-            "Report with proofs (ZIP)",
+            "With proofs (ZIP)",
             file_name(record, "report", "zip"),
             "application/zip",
             filed.archive,

@@ -58,7 +58,7 @@ def clouds(cloud: Cloud) -> go.Figure:
     """
     titles = ("Before, in the two columns", "After whitening, in new directions")
     names = ("private rows before", "private rows after whitening")
-    figure = make_subplots(1, 2, horizontal_spacing=0.14)
+    figure = make_subplots(1, 2, horizontal_spacing=0.2)
     around = np.linspace(0, 2 * np.pi, 60)
     both = ((cloud.before, BEFORE, cloud.public_before), (cloud.after, AFTER, cloud.public_after))
     for at, (points, colour, public) in enumerate(both, 1):
@@ -81,8 +81,8 @@ def clouds(cloud: Cloud) -> go.Figure:
     finish(figure, "", "", 420)
     figure.update_layout(legend={"y": 1.1}, margin={"t": 80})
     few = np.abs(np.vstack([cloud.after, cloud.public_after])).max() > _HALF_AXIS
-    way = {"text": "whitening<br>→", "showarrow": False, "font": {"size": 14}}
-    figure.add_annotation(x=0.5, y=0.5, xref="paper", yref="paper", **way)
+    way = {"text": "whitening<br>⟶", "showarrow": False, "font": {"size": 14}}
+    figure.add_annotation(x=0.48, y=0.6, xref="paper", yref="paper", **way)
     for at, (anchor, half, towards) in enumerate(
         (("x", _HALF_AXIS, "right"), ("x2", _LONG_HALF_AXIS if few else _HALF_AXIS, "left")), 1
     ):
