@@ -51,7 +51,7 @@ def releasing(problem: Problem) -> Release | None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         # Beside the confirmation and not above it, whose button is on the first screen of a projector.
-        chance = "" if label is None else " Its coefficients are changes of a chance, not the log-odds of Release."
+        chance = "" if label is None else " Coefficients are changes of a chance: not comparable with log-odds."
         st.caption(plain(f"What goes in: {target} and {those}, as chosen on the Data page.{chance}"))
         budget, delta = budget_input("explore", problem.private.n)
         with st.expander("Derived columns and parameters", icon=":material/tune:"):

@@ -36,17 +36,15 @@ from pmtcore.report import reproduce
 from pmtcore.report.downloads import FiledRelease, filed_release, release_files
 from pmtcore.report.figures import coefficients as forest
 from pmtcore.report.figures import release as figures
-from pmtcore.report.names import title
 from pmtcore.report.rows import MANY, MOST_COLUMNS, PICKED
 from pmtcore.report.statistics import disagreement_of, penalty_words, truncation_of
 from pmtcore.report.strength import strength, unprotected_words
 from pmtcore.report.words import (
-    as_planned_words,
+    beside_plan,
     coefficient_words,
     example_words,
     leaning_words,
     parts_words,
-    planned_words,
     prior_levels,
     private_words,
     public_fit_words,
@@ -200,9 +198,8 @@ def on_open_tables(release: Release, request: Request) -> list[str]:
         problem = current_problem()
         if session().chosen.get(session().next_request) != problem.choices:
             return []
-        predicted = prospect(problem, request).predicted
         asked = str(st.session_state.get("plan-coefficient", ""))
-        return [planned_words(release, predicted, asked), as_planned_words(release, predicted), cautions.gaps(problem)]
+        return [*beside_plan(release, prospect(problem, request), asked), cautions.gaps(problem)]
     except InputError:
         return []
 
@@ -343,20 +340,8 @@ def earlier() -> None:
     if not spent:
         return
     with st.expander(f"Releases from this table, in this session ({len(spent)})", icon=":material/history:"):
-        rows = [
-            {
-                "method": title(release.method),
-                "target": release.target,
-                "rows": release.n,
-                "mu": release.guarantee.person.mu,
-                "neighbours": release.guarantee.neighbours.value,
-                "standing": release.standing.value,
-            }
-            for release in spent
-        ]
-        st.dataframe(
-            pd.DataFrame(rows), hide_index=True, width="stretch", alt="Releases of this session", key="earlier"
-        )
+        table = figures.releases_table(spent)
+        st.dataframe(table, hide_index=True, width="stretch", alt="Releases of this session", key="earlier")
         total = compose(release.guarantee.person.mu for release in spent)
         st.markdown(
             f"Together mu = {total:.4g}: releases from one table add up as the root of the sum of their squared mu."

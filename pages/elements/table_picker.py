@@ -200,7 +200,7 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
         _repairs(one, choices, f"stop-{at}")
     for at, one in enumerate(every):
         if one.is_open:
-            left, right = st.columns([5, 2], vertical_alignment="center")
+            left, right = st.columns([5, 2])
             left.warning(plain(one.sentence), icon=":material/warning:")
             with right:
                 _repairs(one, choices, f"open-{at}")

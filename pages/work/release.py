@@ -130,8 +130,8 @@ def page(problem: Problem) -> None:
             chosen = form.method_choice(problem.public)
             if chosen != "joint-moment":
                 st.markdown(
-                    "This release answers one regression. For many questions on one budget release on "
-                    ":material/explore: **Explore instead of here**: each release costs budget of its own."
+                    "This release answers one regression, and another one costs budget again. To ask many questions "
+                    "with one budget, release on :material/explore: **Explore** instead."
                 )
             left, middle = st.columns([5, 6], gap="medium")
         with left:

@@ -106,7 +106,7 @@ def forest(release: Mapping[str, Any]) -> str:
         shown = name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…"
         lines.append(f'<text x="{_EDGE}" y="{y - 10}" {_ON_WHITE}>{escape(shown)}</text>')
         if limit is not None and not low <= value <= high:
-            far = f"{number(value)} ({number(a)} to {number(b)})"
+            far = "{} ({} to {})".format(*with_equal_decimals(value, a, b))
             anchor, text = ("end", f"{far} →") if value > 0 else ("start", f"← {far}")
             lines.append(f'<text x="{x(value):.1f}" y="{y + 4}" text-anchor="{anchor}" {_ON_WHITE}>{text}</text>')
             continue

@@ -11,12 +11,14 @@ from pmtcore.accounting.budgets import Unit
 from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import Diagnosis, Direction
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import Note, TableNote, kind_of
+from pmtcore.base.messages import Note, Phrase, TableNote, kind_of
 from pmtcore.base.numbers import figure, listing, percent, plural, with_equal_decimals
 from pmtcore.methods.registry import Prediction, method, of_role
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
+from pmtcore.releases.planning import typical_ratio
 from pmtcore.releases.record import Release
+from pmtcore.releases.release import Preview
 from pmtcore.report.figures.coefficients import STEP, DisplayUnit
 from pmtcore.report.names import in_quotes
 from pmtcore.report.rows import clarity, is_level, source, step_words, steps
@@ -178,8 +180,8 @@ def coefficient_words(table: pd.DataFrame, unit: DisplayUnit) -> list[str]:
             continue
         none = f"{figure(unit.neutral)}, no effect" if unit.ratio else "zero"
         sign = f"could be {none}" if low <= unit.neutral <= high else _SIDES[unit.ratio][low > unit.neutral]
-        limits = f"between {figure(low)} and {figure(high)} ({sign})"
-        sentences.append(f"{name}: {figure(float(row['value']))}, {limits}; {_moved(row, unit)}")
+        value, *limits = with_equal_decimals(float(row["value"]), low, high)
+        sentences.append(f"{name}: {value}, between {limits[0]} and {limits[1]} ({sign}); {_moved(row, unit)}")
     return sentences
 
 
@@ -195,6 +197,22 @@ def _moved(row: Mapping[Hashable, Any], unit: DisplayUnit) -> str:
     if float(row["privacy sd"]) > 0:
         return f"{', '.join(moves)}."
     return f"no privacy noise moves it{'; ' * bool(moves)}{', '.join(moves)}."
+
+
+def beside_plan(release: Release, plan: Preview, asked: str = "") -> list[str]:
+    """Return how a release came out beside its plan and the public fit, in sentences.
+
+    Args:
+        release: what came out.
+        plan: public figures of its request.
+        asked: as of :func:`planned_words`.
+    """
+    sentences = (
+        planned_words(release, plan.predicted, asked),
+        precision_words(release, plan.public_alone),
+        as_planned_words(release, plan.predicted),
+    )
+    return [sentence for sentence in sentences if sentence]
 
 
 def planned_words(release: Release, predicted: Prediction | None, asked: str = "") -> str:
@@ -215,6 +233,23 @@ def planned_words(release: Release, predicted: Prediction | None, asked: str = "
     step = unit_step(coefficient, release.notes)
     planned = Z95 * float(predicted.total[j])
     return f"95 % half-width of {coefficient}, {step}: planned ± {figure(planned)}, released ± {figure(got)}."
+
+
+def precision_words(release: Release, alone: Prediction | None) -> str:
+    """Say how precise a release came out beside the public fit; empty where one is unknown.
+
+    Args:
+        release: what came out.
+        alone: errors of the public fit.
+    """
+    at = [j for j, name in enumerate(release.names) if name != INTERCEPT]
+    if release.bands is None or alone is None or not at or release.guarantee.mu == 0:
+        return ""
+    errors = (release.bands.high - release.bands.low)[at] / (2 * Z95)
+    wider = typical_ratio(errors, np.asarray(alone.total)[at])
+    if not (math.isfinite(wider) and wider > 0):
+        return ""
+    return f"As released, the typical coefficient is {Phrase.TIMES_AS_PRECISE.sentence(value=figure(1 / wider, 2))}."
 
 
 def prior_levels(notes: Sequence[str]) -> frozenset[str]:
@@ -433,8 +468,9 @@ def filled_words(missing: Mapping[str, float], values: Mapping[str, str]) -> str
     filled = [f"{name} ({percent(missing[name])}) with {values[name]}" for name in gappy[:_GAPS_NAMED]]
     more = f", and {plural(len(gappy) - _GAPS_NAMED, 'column')} more" if len(gappy) > _GAPS_NAMED else ""
     return (
-        f"Gaps are filled: {', '.join(filled)}{more}, by the public rows. Filled values are not the true ones, so "
-        "effects of these columns are biased, usually towards zero, and with many gaps their bands are too narrow."
+        f"Gaps (in shares of the public rows) are filled: {', '.join(filled)}{more}. Filled values are not the true "
+        "ones, so effects of these columns are biased, usually towards zero, and with many gaps their bands are too "
+        "narrow."
     )
 
 

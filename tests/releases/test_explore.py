@@ -15,7 +15,7 @@ from scipy.stats import t as student
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import ExploreMessage, InputError
-from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import with_equal_decimals
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.explore import _text
 from pmtcore.cli.main import main
@@ -261,7 +261,8 @@ def test_the_clearest_coefficient_is_explained_in_the_unit_of_the_picture(moment
     row = next(row for _, row in shown.iterrows() if f"{row['coefficient']} higher by one standard deviation" in words)
     assert row["low"] > 0 or row["high"] < 0
     scale = scales[row["coefficient"]]
-    assert f"a change of {said(row['value'] * scale)} (95 % limits {said(row['low'] * scale)} to" in words
+    value, low, high = with_equal_decimals(*(row[figure] * scale for figure in ("value", "low", "high")))
+    assert f"a change of {value} (95 % limits {low} to {high})" in words
     of = "" if fit.response in moment[0].labels else "standard deviations of "
     assert f") in {of}{fit.response}, the other columns held fixed." in words
     of_label = figures.example_words(moment[0], fit, shown, {}, said_of="y is 1")

@@ -202,7 +202,7 @@ def test_one_large_effect_does_not_squeeze_the_others():
     assert drawn.layout.xaxis.range[1] < 50 and "500 →" in [a.text for a in drawn.layout.annotations]
     assert forest.forest(table.head(4), unit).layout.xaxis.range is None
     limits = table.assign(**{"low (95 %)": table["value"] - 0.1, "high (95 %)": table["value"] + 0.1})
-    assert "released: 500 (500 to 500) →" in [a.text for a in forest.forest(limits, unit).layout.annotations]
+    assert "released: 500.00 (499.90 to 500.10) →" in [a.text for a in forest.forest(limits, unit).layout.annotations]
 
 
 @pytest.mark.parametrize("ratio", [False, True])
@@ -297,7 +297,9 @@ def test_predicted_is_relative_to_the_public_fit(problem):
 def test_predicted_words_follow_the_budget(problem):
     """A larger budget lengthens the errors less, and the public fit says that it is one."""
     assert "times what sampling alone gives" in figures.predicted_words(looked(problem, mu=0.01))
-    assert any(w in figures.predicted_words(looked(problem, mu=50.0)) for w in ("widen bands", "next to nothing"))
+    assert any(
+        w in figures.predicted_words(looked(problem, mu=50.0)) for w in ("widen the typical band", "next to nothing")
+    )
     assert "the public fit itself" in figures.predicted_words(looked(problem, "public-only"))
     assert figures.predicted_words(looked(problem, "pmt-moment")) == ""
 
@@ -571,7 +573,7 @@ def test_an_axis_has_no_room_for_a_row_that_stands_in_figures() -> None:
     forest.at_the_edge(figure, value, low, high, beside=np.array([0.1, 0.1, 0.2, 0.1, 0.1, -9.5]))
     least, most = figure.layout.xaxis.range
     assert -0.05 < least <= 0 and 0.2 < most < 0.3
-    assert [one.text for one in figure.layout.annotations] == ["← released: -9 (-9.05 to -8.95)"]
+    assert [one.text for one in figure.layout.annotations] == ["← released: -9.000 (-9.050 to -8.950)"]
 
 
 def test_a_level_has_one_step_in_every_comparable_unit():
@@ -624,7 +626,7 @@ def test_large_print_keeps_what_is_larger_larger():
     """A ring around a public row as large as the dots of the cloud is hidden by them; the truth is the largest mark."""
     clouds = style.projected(learn.clouds(lessons.whitening(30, 4)))
     sizes = {trace.name: trace.marker.size for trace in clouds.data}
-    assert sizes["private rows before"] == sizes["private rows after whitening"] == 9 and sizes["public rows"] > 12
+    assert sizes["private rows"] == sizes["private rows, whitened"] == 9 and sizes["public rows"] > 12
     assert {trace.marker.line.color for trace in clouds.data if trace.name == "public rows"} == {"#009E73"}
     slopes = style.projected(learn.solutions(lessons.inverse(30, 1.0, trials=20)))
     assert {trace.name: trace.marker.size for trace in slopes.data}["truth"] > 15

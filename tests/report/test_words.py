@@ -212,6 +212,16 @@ def released(privacy, sampling, truncation=None, mu=1.0, low=(-1, 1), high=(1, 2
     )  # fmt: skip
 
 
+def test_a_release_says_how_precise_it_came_out_beside_the_public_fit():
+    """By the typical coefficient without the intercept; nothing where the public fit has no error, or without bands."""
+    made = released([0.2, 0.2], [1, 1], low=(-1, 1.5), high=(1, 2.5))
+    alone = Prediction(np.zeros(2), np.array([1.0, 0.5]) * 2 / 1.96)
+    assert words.precision_words(made, alone) == (
+        "As released, the typical coefficient is 2 times as precise as the public fit."
+    )
+    assert not words.precision_words(made, None) and not words.precision_words(replace(made, bands=None), alone)
+
+
 def test_planned_and_released_half_widths_are_of_one_coefficient():
     """Of the clearest one, in units of the table; nothing is said without bands, a plan, or a spend."""
     made = released([0.2, 0.2], [1, 1], low=(-1, 1.5), high=(1, 2.5))
@@ -260,8 +270,8 @@ def test_each_coefficient():
     wide = released([0.5], [1], low=(2,), high=(4,))
     wide = replace(wide, coefficients=np.array([3.0]), public=PublicFacts("logistic", np.array([2.0]), None, "exact"))
     (per_sd,), (ratio,) = lines(wide, "sd"), lines(wide, "table-ratio")
-    assert "a: 6, between 4 and 8 (positive)" in per_sd and "noise moves it by about 1," in per_sd
-    assert "between 7.39 and 54.6 (above 1)" in ratio and "a factor of about 1.65" in ratio
+    assert "a: 6.0, between 4.0 and 8.0 (positive)" in per_sd and "noise moves it by about 1," in per_sd
+    assert "between 7 and 55 (above 1)" in ratio and "a factor of about 1.65" in ratio
 
 
 def test_what_a_band_holds():

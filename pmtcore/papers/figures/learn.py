@@ -57,16 +57,14 @@ def clouds(cloud: Cloud) -> go.Figure:
     the right are longer where so few public rows were taken that the cloud does not fit.
     """
     titles = ("Before, in the two columns", "After whitening, in new directions")
-    names = ("private rows before", "private rows after whitening")
+    names = ("private rows", "private rows, whitened")
     figure = make_subplots(1, 2, horizontal_spacing=0.2)
     around = np.linspace(0, 2 * np.pi, 60)
     both = ((cloud.before, BEFORE, cloud.public_before), (cloud.after, AFTER, cloud.public_after))
     for at, (points, colour, public) in enumerate(both, 1):
         place = {"row": 1, "col": at}
         marker = {"color": colour, "size": 5}
-        figure.add_scatter(
-            x=points[:, 0], y=points[:, 1], mode="markers", name=names[at - 1], marker=marker, showlegend=False, **place
-        )
+        figure.add_scatter(x=points[:, 0], y=points[:, 1], mode="markers", name=names[at - 1], marker=marker, **place)
         shown = public[:_MOST_PUBLIC]
         more = f", the first {_MOST_PUBLIC}" if len(public) > len(shown) else ""
         # White inside, so that no ring is lost among dots; clear enough for the dots below.

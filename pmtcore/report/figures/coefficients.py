@@ -12,6 +12,7 @@ from plotly.subplots import make_subplots
 
 from pmtcore.base import escaping
 from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import with_equal_decimals
 from pmtcore.methods.registry import of_role
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
@@ -375,7 +376,7 @@ def at_the_edge(
     for place in np.flatnonzero(reach > limit):
         here, ends = float(value[place]), (float(low[place]), float(high[place]))
         if not edges[0] <= here <= edges[1]:
-            shown = f"released: {said(here)} ({said(ends[0])} to {said(ends[1])})" if banded else said(here)
+            shown = "released: {} ({} to {})".format(*with_equal_decimals(here, *ends)) if banded else said(here)
             labels = [(most if here > 0 else least, shown, here)]
         else:
             labels = [(most if end > 0 else least, said(end), end) for end in ends if not edges[0] <= end <= edges[1]]
@@ -413,11 +414,11 @@ def _draw_bands(figure: go.Figure, rows: pd.DataFrame, names: list[str], **place
 
 
 def _hover(row: Mapping[Hashable, Any]) -> list[str]:
-    lines = [f"{row['coefficient']}: {said(row['value'])}"]
-    if "low (95 %)" in row:
-        lines.append(f"95 %: {said(row['low (95 %)'])} to {said(row['high (95 %)'])}")
-        lines += [f"{part}: {said(row[part])}" for part in row if str(part).endswith(" sd")]
-    return lines
+    if "low (95 %)" not in row:
+        return [f"{row['coefficient']}: {said(row['value'])}"]
+    value, low, high = with_equal_decimals(row["value"], row["low (95 %)"], row["high (95 %)"])
+    parts = [f"{part}: {said(row[part])}" for part in row if str(part).endswith(" sd")]
+    return [f"{row['coefficient']}: {value}", f"95 %: {low} to {high}", *parts]
 
 
 def note(coefficients: pd.DataFrame, shown: pd.DataFrame) -> str:

@@ -317,7 +317,7 @@ def example_words(
     else:
         cause = f"{name} higher by one standard deviation ({said(comparable(moment)[name], 3)})"
     scale = in_steps(moment, fit).get(name, 1.0)
-    value, low, high = (said(row[figure] * scale) for figure in ("value", "low", "high"))
+    value, low, high = with_equal_decimals(*(row[figure] * scale for figure in ("value", "low", "high")))
     step = "" if fit.response in moment.labels else "standard deviations of "
     changed = f"the chance that {said_of}" if said_of else f"{step}{fit.response}"
     others = ", the other columns held fixed" if len(fit.features) > 1 else ""

@@ -1,7 +1,7 @@
 """Pictures of the Release page: predicted errors, trade-off, coefficients, ridge path, moment."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,7 @@ from pmtcore.report.figures.style import (
     log_axis,
     name_clearest,
 )
+from pmtcore.report.names import title
 from pmtcore.report.rows import step_words, steps
 from pmtcore.report.statistics import title as statistic
 
@@ -87,8 +88,8 @@ def predicted_words(preview: Preview) -> str:
         return f"{start} Privacy costs next to nothing beside sampling."
     price = f"by {percent(longer - 1)}" if longer < _TWICE else f"to {said(longer)} times what sampling alone gives"
     if not preview.predicted.is_complete(preview.facts.predicted_truncation_rate):
-        return f"{start} Noise widens bands {price}; what truncation adds is not predicted."
-    return f"{start} Noise and truncation widen bands {price}."
+        return f"{start} Noise widens the typical band {price}; what truncation adds is not predicted."
+    return f"{start} Noise and truncation widen the typical band {price}."
 
 
 def predicted_note(preview: Preview) -> str:
@@ -202,6 +203,21 @@ def coefficients_table(release: Release) -> pd.DataFrame:
         table["low (95 %)"] = release.bands.low
         table["high (95 %)"] = release.bands.high
     return table
+
+
+def releases_table(releases: Iterable[Release]) -> pd.DataFrame:
+    """Return releases in rows, with what each spent."""
+    return pd.DataFrame(
+        {
+            "method": title(release.method),
+            "target": release.target,
+            "rows": release.n,
+            "mu": release.guarantee.person.mu,
+            "neighbours": release.guarantee.neighbours.value,
+            "standing": release.standing.value,
+        }
+        for release in releases
+    )
 
 
 def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
