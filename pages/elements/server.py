@@ -7,6 +7,7 @@ back to the system, so that it can be read by nobody.
 
 import asyncio
 import contextlib
+import gc
 import importlib
 import logging
 import os
@@ -33,6 +34,7 @@ _BROTLI = 9  # Plotly in 1.4 CPU seconds, once; 11 takes 14 for a tenth less
 _MOST_FILES = 500  # Streamlit has 300 of them
 _COOKIE = b"_streamlit_xsrf="
 _UNSIGNED = 300.0  # seconds that a connection stays open before somebody signs in; browsers open a new one
+_visited = threading.Event()  # whether anybody was here since the server started
 _HOST = re.compile(rb"[\w.-]+(:\d{1,5})?|\[[0-9a-fA-F:]+\](:\d{1,5})?")
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:; "
@@ -87,6 +89,7 @@ class Guard:
 
     async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a browser's connection, if there is a place; until people signed in for some minutes only."""
+        _visited.set()
         visitor = await asyncio.to_thread(visitors.visitor, scope)
         if not quota.enter(visitor):
             await send({"type": "websocket.close", "code": 1013, "reason": "This server has no place now."})
@@ -221,7 +224,8 @@ async def lifespan(_: object) -> AsyncIterator[None]:
         log.setLevel(logging.INFO)
         log.addHandler(logging.StreamHandler())  # each message is a line of JSON already
     map_large_blocks()
-    threading.Thread(target=_warm, daemon=True).start()  # the first visitor does not wait for imports
+    loop = asyncio.get_running_loop()
+    threading.Thread(target=_warm, args=(loop,), daemon=True).start()  # the first visitor does not wait for imports
     timer = asyncio.create_task(_purging())
     try:
         yield
@@ -256,9 +260,21 @@ def purge(runtime: Runtime) -> int:
 _OF_THE_FIRST_PAGE = ("auditing.opening_picture", "report.figures.opening")
 
 
-def _warm() -> None:
+def _warm(loop: asyncio.AbstractEventLoop) -> None:
     """Import what every page needs, and draw the picture that a first visitor sees."""
     importlib.import_module("pages.elements.frame")
     stored, figures = (importlib.import_module(f"pmtcore.{name}") for name in _OF_THE_FIRST_PAGE)
     for draw in (figures.coefficients, figures.errors):
         draw(stored.opening(), stored.FIRST_BUDGET)
+    loop.call_soon_threadsafe(_freeze)
+
+
+def _freeze() -> None:
+    """Take what was imported out of what the garbage collector goes through: Streamlit collects after every run.
+
+    Not once somebody was here: what belongs to a session must be collected with it. Runs on the loop, where sessions
+    begin.
+    """
+    if not _visited.is_set():
+        gc.collect()
+        gc.freeze()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+
+from pages.elements import server
 
 ROOT = Path(__file__).resolve().parents[2]
 _MB = 2**20
@@ -114,3 +118,18 @@ def test_wiping_takes_no_more_than_is_free(case: str) -> None:
     # What a live object lies over is not written over: it may have been put on a planted block and not filled it.
     least, most = WIPED.get(case, (0, 10**9))
     assert planted >= least and left <= most, (planted, left)
+
+
+def test_what_was_imported_is_collected_no_more_and_what_a_session_has_is(monkeypatch) -> None:
+    """Before anybody was here all objects are set aside; afterwards none, so that a session's cycles are found."""
+    monkeypatch.setattr(server, "_visited", threading.Event())
+    gc.unfreeze()
+    try:
+        server._visited.set()
+        server._freeze()
+        assert gc.get_freeze_count() == 0
+        server._visited.clear()
+        server._freeze()
+        assert gc.get_freeze_count() > 10_000
+    finally:
+        gc.unfreeze()
