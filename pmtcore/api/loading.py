@@ -39,7 +39,7 @@ def load(path: str | Path) -> Results | Moment:
     Raises:
         InputError: no such file, or no record that this version can read.
     """
-    with reraised_as(InputError(FaceMessage.RECORD_UNREADABLE, place=str(path)[:200]), OSError, TypeError, ValueError):
+    with reraised_as(InputError(FaceMessage.RECORD_UNREADABLE, place=path), OSError, TypeError, ValueError):
         data = Path(path).read_bytes()
     if len(data) > MOST_BYTES:
         raise InputError(FaceMessage.RECORD_TOO_LARGE, megabytes=MOST_BYTES // 1000000)

@@ -302,5 +302,5 @@ def _as_release(fit: Mapping[str, Any], made: Configuration) -> ReleaseRecord:
 def _text(source: str | Path) -> str | bytes:
     if isinstance(source, str) and source.lstrip().startswith("{"):
         return source
-    with reraised_as(InputError(FaceMessage.NO_CONFIGURATION, place=str(source)), OSError):
+    with reraised_as(InputError(FaceMessage.NO_CONFIGURATION, place=source), OSError, TypeError, ValueError):
         return Path(source).read_bytes()

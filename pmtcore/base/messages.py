@@ -19,7 +19,8 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum, EnumMeta
-from pathlib import Path
+from numbers import Number
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pmtcore.base.numbers import plural
@@ -42,15 +43,20 @@ def listed(names: Iterable[str], most: int = 5) -> str:
 
 
 _LONGEST_QUOTED = 300  # characters: a column's name has at most 200
+# What is quoted as it is. A frame, an array or a list given by mistake may contain private rows.
+_QUOTED = (str, bytes, Number, PurePath, type(None))
 
 
 class _Formatter(string.Formatter):
     """Format of templates: Python's, and ``listed``, ``joined``, ``paired`` and ``plural`` as the module says.
 
-    What is quoted is cut: a sentence stays one, however long the text is that somebody gave.
+    What is quoted is cut: a sentence stays one, however long the text is that somebody gave. Anything but a text, a
+    number or a path is named by its type alone.
     """
 
     def convert_field(self, value: Any, conversion: str | None) -> Any:  # noqa: ANN401
+        if conversion == "r" and not isinstance(value, _QUOTED):
+            return f"<{type(value).__name__}>"
         converted = super().convert_field(value, conversion)
         if conversion == "r" and len(converted) > _LONGEST_QUOTED:
             return f"{converted[: _LONGEST_QUOTED - 3]}..."

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pmtcore import Ledger, Moment, PrivateRegressor, load
+from pmtcore import Ledger, LocalClient, Moment, PrivateRegressor, load, plan
 from pmtcore.api.frames import moment
 from pmtcore.base.messages import FaceMessage, InputError, LedgerMessage, TableMessage
 from tests.helpers import refused
@@ -196,3 +196,22 @@ def test_a_name_that_is_no_text_does_not_damage_a_ledger(name, tmp_path):
         with refused(LedgerMessage.NAME_FORM):
             ask(name)
     assert ledger.verify()
+
+
+@pytest.mark.parametrize("rows", [pd.DataFrame.copy, pd.DataFrame.to_numpy, lambda frame: frame["x"].tolist()])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda _, rows: load(rows),
+        lambda _, rows: LocalClient(rows),
+        lambda public, rows: plan(public, target=rows, n=100, mu=1),
+        lambda public, rows: plan(public, target="y", n=rows, mu=1),
+        lambda public, rows: plan(public, target="y", n=100, mu=1, method=rows),
+    ],
+)
+def test_rows_in_the_place_of_another_argument_are_not_quoted(call, rows):
+    """A table given where a name, a number or a file belongs is refused without a value of it."""
+    public = pd.DataFrame({"x": [7.77123, 2.0, 3.0], "y": [1.0, 2.0, 3.0]})
+    with pytest.raises(InputError) as error:
+        call(public, rows(public))
+    assert "7.77123" not in str(error.value)
