@@ -205,11 +205,14 @@ class Choices:
         return all(vars(self)[name] != vars(before)[name] for name in moved)
 
     def taken_back(self, before: Choices, after: Choices) -> Choices | None:
-        """Return these choices without one change; ``None`` where a later one moved the same fields on."""
+        """Return these choices without one change; ``None`` where later ones moved its fields on, or depend on it."""
         moved = [name for name, value in vars(before).items() if vars(after)[name] != value]
         if any(vars(self)[name] != vars(after)[name] for name in moved):
             return None
-        return replace(self, **{name: vars(before)[name] for name in moved})
+        try:
+            return replace(self, **{name: vars(before)[name] for name in moved})
+        except InputError:  # what was chosen since does not fit without it
+            return None
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields; :meth:`from_dict` reads them back. Later fields are left out at their default."""
