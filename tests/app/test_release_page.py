@@ -111,7 +111,7 @@ def test_a_spend_without_a_result_names_no_file_and_leaves_a_form_that_works(app
     upload(app)
     go(app, "release")
     used, real = session(app).next_request, releasing.release
-    monkeypatch.setattr(releasing, "release", lambda *_: (_ for _ in ()).throw(OSError(5, "x")))
+    monkeypatch.setattr(releasing, "release", lambda *_, **__: (_ for _ in ()).throw(OSError(5, "x")))
     do_release(app)
     said = app.error[0].value
     assert "spent without a result" in said and ".db" not in said and "/" not in said

@@ -147,7 +147,7 @@ def test_the_first_error_is_the_one_shown(book, problem, monkeypatch):  # noqa: 
     """A ledger that is gone by then does not hide why a release failed."""
     import pmtcore.releases.release as module
 
-    monkeypatch.setattr(module, "release", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    monkeypatch.setattr(module, "release", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt()))
     monkeypatch.setattr(Ledger, "fail", lambda *_: (_ for _ in ()).throw(LedgerError("gone")))
     with pytest.raises(KeyboardInterrupt):
         recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), book, dataset="survey", key="k")

@@ -145,7 +145,7 @@ def test_a_failed_release_stays_spent(problem, tmp_path, monkeypatch):
     ledger = Ledger(str(tmp_path / "l.db"))
     ledger.cap("survey", 2.0)
     request = Request("joint-pmt", Budget(1.0))
-    monkeypatch.setattr(module, "release", lambda *_: (_ for _ in ()).throw(MemoryError()))
+    monkeypatch.setattr(module, "release", lambda *_, **__: (_ for _ in ()).throw(MemoryError()))
     with pytest.raises(SpendFailure) as failure:
         recorded_release(problem, request, SecureNoise(), ledger, dataset="survey", key="k")
     assert (failure.value.kind, failure.value.key, failure.value.mu) == (SpendState.NO_RESULT, "k", 1.0)

@@ -145,7 +145,7 @@ def test_a_record_that_cannot_be_kept(problem, book, monkeypatch):  # noqa: F811
 
 def test_a_ledger_that_does_not_answer_any_more(problem, book, monkeypatch):  # noqa: F811
     """Nobody knows, and that is said: with the key under which repeating spends once at most."""
-    monkeypatch.setattr(releasing, "release", lambda *_: (_ for _ in ()).throw(LedgerError("gone")))
+    monkeypatch.setattr(releasing, "release", lambda *_, **__: (_ for _ in ()).throw(LedgerError("gone")))
     monkeypatch.setattr(Ledger, "entry", lambda *_: (_ for _ in ()).throw(LedgerError("gone")))
     with pytest.raises(SpendFailure) as failure:
         recorded_release(problem, REQUEST, SecureNoise(), book, dataset="survey", key="k")
@@ -158,7 +158,7 @@ def test_an_interrupt_says_what_it_cost(problem, book, monkeypatch, where):  # n
     spend and key."""
     stop = KeyboardInterrupt()
     if where == "release":
-        monkeypatch.setattr(releasing, "release", lambda *_: (_ for _ in ()).throw(stop))
+        monkeypatch.setattr(releasing, "release", lambda *_, **__: (_ for _ in ()).throw(stop))
     else:
         reserved = []
         if where == "finish":
