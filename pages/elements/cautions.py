@@ -82,5 +82,6 @@ def say(problem: Problem, biased: Sequence[str]) -> None:
     texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)
     if texts and tables is not None and not tables.may_be_studied and not curator():
         st.caption(
-            f"{UNKNOWN_TEXT} Switch on “Exact private figures” in the sidebar to see on Data whether there is any."
+            f"{UNKNOWN_TEXT} Whether there is any is a private figure: the guarantee covers no choice made after a "
+            "look at it."
         )

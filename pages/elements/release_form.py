@@ -124,7 +124,7 @@ def agreed(problem: Problem, prospect: Preview, id: str, purpose: str) -> bool:
     if prospect.guarantee.mu == 0:
         words = "I spend nothing: this method reads no private row."
     elif studied and tables is not None and not data_set(tables):
-        words = "I know that this is for study: nothing is spent, and the result is not to be published."
+        words = "I know that this is for study: nothing is entered in a ledger, and the result is not to be published."
     elif studied:
         words += ", for study: the result is a lab figure, not to be published."
     else:

@@ -216,7 +216,7 @@ def _notice(choices: Choices, rest: Sequence[Finding], notes: Sequence[str]) -> 
     more = [note for note in notes if note not in told and kind_of(note) not in _TOLD]
     if rest or more:
         open_ones = list(dict.fromkeys(name for one in rest if one.repairs for name in one.columns))
-        asked = f"; one click changes {plain(listed(open_ones))}" if open_ones else ""
+        asked = f"; inside is a choice for {plain(listed(open_ones))}" if open_ones else ""
         with st.expander(f"What was done to the columns ({len(rest) + len(more)}){asked}", icon=":material/notes:"):
             for at, one in enumerate(rest):
                 st.markdown(f"- {plain(one.sentence)}")

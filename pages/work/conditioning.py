@@ -121,8 +121,8 @@ def planned_share(request: Request, facts: Facts, beside: bool) -> None:
     if facts.radius is not None:
         own = f"shortens rows that are longer than its radius, {said(facts.radius)}, which it chooses from public rows."
     if beside and facts.radius is not None and facts.passes is not None:
-        own = f"shortens rows longer than its radius, {said(facts.radius)}, and clips at a bound of its own after that."
-        after = " These rows lie beyond that bound, which counts residuals too; the curve is of the features alone."
+        own = f"shortens rows longer than its radius, {said(facts.radius)}, then contributions that count residuals."
+        after = " The curve is of the features alone, by which fewer rows are too long."
     of = f"The planned method, {in_quotes(request.method)} at mu = {said(request.budget.mu)},"
     st.markdown(f"{badge(Label.PUBLIC)} **{plain(shortened_words(facts.as_dict()))}** {plain(f'{of} {own}{after}')}")
 

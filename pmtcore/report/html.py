@@ -385,8 +385,8 @@ def _attacked(record: ReleaseRecord) -> str:
     verdict = "disproves" if one.violated else "would have disproved"
     return (
         f"<p>Beside the proof the method itself, not this release, was attacked with {one.trials:,} releases of two "
-        f"tables that are built to be told apart ({escape(audits.computed)}). The strongest attack showed a mu of at "
-        f"least {figure(one.lower_bound)}; more than {figure(one.claimed)} {verdict} the claim.</p>\n"
+        f"tables that are built to be told apart ({escape(audits.computed)}). The strongest attack showed that mu is "
+        f"not below {figure(one.lower_bound)}; a figure above {figure(one.claimed)} {verdict} the claim.</p>\n"
     )
 
 

@@ -17,8 +17,8 @@ _LEVEL_STEP, _ZERO_ONE_STEP = "a category: against the reference", "0 or 1: from
 MOST_COLUMNS = 40
 # What a reader of such a row should know.
 PICKED = (
-    "Of each column of categories only the level with the {picked} effect is drawn. Its band, dashed and wider "
-    "than in the table, holds for all levels of the column together (95 %, Bonferroni), whichever was picked."
+    "Of each column of categories only the level with the {picked} effect is drawn. Its band, marked apart and "
+    "wider than in the table, holds for all levels of the column together (95 %, Bonferroni), whichever was picked."
 )
 # What a picture calls the band of a row that was picked among several.
 BAND_OF_ALL = "95 % for all levels of its column together"

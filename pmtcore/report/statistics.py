@@ -145,7 +145,7 @@ _PUBLIC = ("names",)
 _BEHIND_BANDS = (
     "centre, covariance and degrees of freedom of the error bands (for joint tests; covered by the same guarantee)"
 )
-_ALIKE = "one answer: do private rows look unlike the public ones?"
+_ALIKE = "one answer, covered by the same guarantee: do private rows look unlike the public ones?"
 
 
 def aside_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:

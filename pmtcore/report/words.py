@@ -23,6 +23,7 @@ from pmtcore.report.figures.coefficients import STEP, DisplayUnit
 from pmtcore.report.names import in_quotes
 from pmtcore.report.rows import clarity, is_level, source, step_words, steps
 from pmtcore.report.statistics import aside_words
+from pmtcore.tables.cells import MISSING_EXAMPLES
 
 _ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
 _WIDER = 1.15  # times: so much wider than its parts a band needs a word
@@ -468,9 +469,9 @@ def filled_words(missing: Mapping[str, float], values: Mapping[str, str]) -> str
     filled = [f"{name} ({percent(missing[name])}) with {values[name]}" for name in gappy[:_GAPS_NAMED]]
     more = f", and {plural(len(gappy) - _GAPS_NAMED, 'column')} more" if len(gappy) > _GAPS_NAMED else ""
     return (
-        f"Gaps (in shares of the public rows) are filled: {', '.join(filled)}{more}. Filled values are not the true "
-        "ones, so effects of these columns are biased, usually towards zero, and with many gaps their bands are too "
-        "narrow."
+        f"Gaps (in shares of the public rows; {MISSING_EXAMPLES} count as gaps) are filled: {', '.join(filled)}{more}. "
+        "Filled values are not the true ones, so effects of these columns are biased, usually towards zero, and with "
+        "many gaps their bands are too narrow."
     )
 
 

@@ -838,7 +838,7 @@ def test_what_awaits_a_decision_is_named_on_the_closed_list(app):
     )
     upload(app, private.encode(), public.encode())
     label = next(one.label for one in app.expander if one.label.startswith("What was done to the columns"))
-    assert label.endswith("one click changes 'bmi'")
+    assert label.endswith("inside is a choice for 'bmi'")
     assert any("Not in both files, so not to be chosen: 'only'." in one.value for one in app.caption)
 
 

@@ -100,7 +100,7 @@ def test_more_rows_of_a_person_than_any_budget_protects(app):
     rows = next(box for box in app.number_input if box.label == "Rows that one person may have")
     assert rows.value == 100_000
     rows.set_value(2).run()
-    assert not app.error and "I know that this is for study: nothing is spent" in confirmation(app).label
+    assert not app.error and "I know that this is for study: nothing is entered" in confirmation(app).label
     assert "mu\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}2 " in words(app)
 
 

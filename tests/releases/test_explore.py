@@ -603,7 +603,7 @@ def test_levels_of_a_column_are_tested_together():
     assert list(tests["column"]) == ["age", "town", "sex"]
     assert figures.together_words(tests).startswith("All effects of a column together, against none: town (p")
     row = tests.to_dict("records")[1]
-    expected = {"column": "town", "effects": 2, "F": 4.5, "df": 7.5, "p": "less than 1e-12"}
+    expected = {"column": "town", "effects": 2, "F": 4.5, "df": "7.5", "p": "less than 1e-12"}
     assert row == expected, "a p-value is never zero"
 
 

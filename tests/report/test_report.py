@@ -532,7 +532,7 @@ def test_a_report_states_one_scale_and_what_an_attack_reached(filed):
     open_text = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
     assert "times as often as by guessing" not in open_text and "times as often as by guessing" in text
     one = stored().audits[record["method"]]
-    assert f"mu of at least {figure(one.lower_bound)}; more than 1 would have disproved the claim" in text
+    assert f"mu is not below {figure(one.lower_bound)}; a figure above 1 would have disproved the claim" in text
     assert text.count(proof_words(record["method"])) == 2
 
 

@@ -94,7 +94,7 @@ def bought_words(recycled: Preview, returned: Preview) -> str:
     if not less or not plain or less >= plain:
         return ""
     return (
-        "This one saving is taken in one of two ways. Recycled: the standard deviation of the noise is "
+        "The saving can be used in one of two ways. Recycled: the standard deviation of the noise is "
         f"{percent(1 - less / plain)} smaller, at mu = {said(recycled.guarantee.mu)}. Returned: the noise is as "
         f"planned, and the guarantee is mu = {said(returned.guarantee.mu)}."
     )

@@ -70,7 +70,7 @@ def ellipses(diagnosis: Diagnosis) -> go.Figure:
 
 
 def _axes_words(name: str, part: Conditioning) -> str:
-    return f"{name}<br>condition number<br>{said(part.kappa)}" if np.isfinite(part.kappa) else f"{name}<br>flat"
+    return f"{name}:<br>{said(part.kappa)}" if np.isfinite(part.kappa) else f"{name}<br>flat"
 
 
 def truncation(diagnoses: list[Diagnosis], radius: float) -> go.Figure:

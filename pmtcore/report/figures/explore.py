@@ -54,6 +54,7 @@ Values = TypeVar("Values", np.ndarray, "pd.Series[float]")
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 _FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
+_AS_CHI_SQUARE = 1e6  # degrees of freedom of the error: beyond, an F test is one of chi-square to three digits
 _HIDES = 3.0  # times as wide as by sampling alone: from here on a band hides effects that the rows show
 _LIMITS = ("low", "high")
 _MARGIN = 0.06  # of an axis, beyond its marks
@@ -414,11 +415,15 @@ def nested_words(fits: Mapping[str, Regression]) -> str:
 def f_words(test: Test) -> str:
     """Write an F statistic with both its degrees of freedom; those of the error are fewer where there is noise.
 
-    >>> f_words(Test(4.2103, 3, 194.26, 0.006)), f_words(Test(1.0, 1, math.inf, 0.3))
+    >>> f_words(Test(4.2103, 3, 194.26, 0.006)), f_words(Test(1.0, 1, 1e12, 0.3))
     ('F(3, 194) = 4.21', 'F(1, ∞) = 1')
     """
-    freedom = "∞" if math.isinf(test.freedom) else said(test.freedom)
-    return f"F({test.among}, {freedom}) = {said(test.statistic)}"
+    return f"F({test.among}, {_freedom(test)}) = {said(test.statistic)}"
+
+
+def _freedom(test: Test) -> str:
+    """Write the degrees of freedom of the error; so many that the test is one of chi-square are no figure."""
+    return said(test.freedom) if test.freedom < _AS_CHI_SQUARE else "∞"
 
 
 def freedom_words(test: Test, moment: Moment, fit: Regression) -> str:
@@ -489,7 +494,7 @@ def factor_tests(fit: Regression) -> pd.DataFrame:
     for column, names in by_source(fit.features).items():
         test = fit.test(names)
         rows.append(
-            {"column": column, "effects": len(names), "F": test.statistic, "df": test.freedom, "p": p_value(test.p)}
+            {"column": column, "effects": len(names), "F": test.statistic, "df": _freedom(test), "p": p_value(test.p)}
         )
     return pd.DataFrame(rows, columns=["column", "effects", "F", "df", "p"])
 

@@ -24,8 +24,8 @@ _BUDGETS = (LADDER[0] / 1.1, LADDER[-1] * 1.1)
 _LEFT_OUT = " *"
 # What a reader of the band should know.
 _SHADED = (
-    "Shaded: where eight of ten such releases came out on other, real tables, for the typical coefficient; of all "
-    "coefficients seven of ten did. Lines and band are smoothed: a larger budget never has a wider one."
+    "Shaded: where eight of ten such releases came out on other, real tables, for the typical coefficient; for a "
+    "single one seven of ten did. Lines and band are smoothed: a larger budget never has a wider one."
 )
 # Pixels above the picture: five lines of a legend.
 _LEGEND = 100
@@ -219,7 +219,7 @@ def half_width_words(
     else:
         values = [("Half of releases at most", f"± {said(median)}"), ("Nine of ten at most", f"± {said(high)}")]
         if said(median) != predicted:
-            apart = f"{apart}; the line is by a formula that knows no tails: ± {predicted}"
+            apart = f"{apart}; the drawn line, by a formula for rows without outliers: ± {predicted}"
     return f"95 % half-width of {coefficient}, {step}", values, f"{apart}."
 
 
