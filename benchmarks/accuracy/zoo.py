@@ -407,8 +407,7 @@ def pooled(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, float, str], d
         if "errors" not in line:
             continue
         into = by_case.setdefault((line["case"], line["mu"], line["method"]), {"rule": line["rule"], "d": line["d"]})
-        for name in ("errors", "distances"):
-            into.setdefault(name, []).extend(line[name])
+        into.setdefault("errors", []).extend(line["errors"])
         for name in ("covers", "covers_exact", "width", "outcome", "expected", "interval", "alarm"):
             if name in line:
                 into.setdefault(name, []).append(line[name])

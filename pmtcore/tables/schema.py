@@ -49,6 +49,7 @@ _EXAMPLES_TRIED = 20  # of the most frequent cells: nearly any of them will do
 _CURRENCY = re.compile(r"[A-Z]{2,3}\$?|[^\w\s]{1,2}")  # what may stand before a number: CHF, US$, a sign
 # A number whose points may separate thousands; any with a point, or above 999 without one.
 _GROUPED, _POINTED_OR_LARGE = r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$", r"^[+-]?(\d*\.[\d.]*|\d{4,})$"
+_GLANCE = 100  # cells
 _FEWEST_GROUPED = 10  # public cells with a point: fewer have three digits after it by chance
 _SHORTEST_CODE = 99  # shorter ones are ages, grades and counts
 MOST_COUNTED = 30  # beyond, a normal law is as good for a count
@@ -310,12 +311,12 @@ def grouped_by_points(column: pa.ChunkedArray, decimal: str | None) -> str | Non
     """
     if decimal != "." or not (pt.is_string(column.type) or pt.is_large_string(column.type)):
         return None
-    texts = pa.chunked_array([cells.texts(chunk) for chunk in column.chunks], pa.large_string()).drop_null()
-    grouped = texts.filter(pc.match_substring_regex(texts, _GROUPED))
-    marked = pc.sum(pc.match_substring_regex(texts, _POINTED_OR_LARGE)).as_py() or 0
-    if len(grouped) < _FEWEST_GROUPED or len(grouped) != marked:
-        return None
-    return str(grouped[0].as_py())
+    for part in (column.slice(0, _GLANCE), column):  # the first cells answer for nearly every column
+        texts = pa.chunked_array([cells.texts(chunk) for chunk in part.chunks], pa.large_string()).drop_null()
+        grouped = texts.filter(pc.match_substring_regex(texts, _GROUPED))
+        if len(grouped) != (pc.sum(pc.match_substring_regex(texts, _POINTED_OR_LARGE)).as_py() or 0):
+            return None
+    return str(grouped[0].as_py()) if len(grouped) >= _FEWEST_GROUPED else None
 
 
 def looks_like_counts(values: np.ndarray) -> bool:
