@@ -1122,9 +1122,22 @@ def every_mutant() -> list[Mutant]:
         f"{likeness} -k alike_samples",
     )
     rare = f"{likeness} -k rare_levels"
-    rate = ("FALSE_ALARMS_OF_FEW if few else FALSE_ALARMS", "FALSE_ALARMS")
-    plant("homogeneity: few rows warn as many", homogeneity, *rate, "tests/public/test_homogeneity.py -k words")
-    plant("homogeneity: pairs that no row has are known", homogeneity, "* lacking, diagonal", "* 0, diagonal", rare)
+    rate = ("FALSE_ALARMS_OF_FEW if m < _FEW_ROWS_PER_COLUMN * d else FALSE_ALARMS", "FALSE_ALARMS")
+    plant("homogeneity: few rows warn as many", homogeneity, *rate, f"{likeness} -k how_rare")
+    named = f"{likeness} -k names_the_column"
+    plant("homogeneity: shorter columns are named", homogeneity, "size * _NAMED_PART for", "size * 0 for", named)
+    plant(
+        "homogeneity: a moved mean is no difference", homogeneity, "deviation(centred, centred), of_mean", "0.0", named
+    )
+    moment = "methods/joint_moment/method.py"
+    plant("homogeneity: Explore's release has no test", moment, "return self._alarm is not None", "return False", named)
+    plant(
+        "homogeneity: pairs that no row has are known",
+        homogeneity,
+        "(moments.shape) * lacking",
+        "(moments.shape) * 0",
+        rare,
+    )
     plant(
         "homogeneity: means drown among all entries",
         homogeneity,

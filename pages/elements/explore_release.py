@@ -99,11 +99,13 @@ def made_here(moment: Moment) -> str | None:
     return next((id for id, released in every if released.get("digest") == digest), None)
 
 
-def is_unlike_public(moment: Moment) -> bool:
-    """Return whether another release of this session from the same rows says that they are unlike the public ones."""
+def columns_unlike_public(moment: Moment) -> list[str] | None:
+    """Return the columns that differ most by this session's releases of the same rows; ``None`` without an alarm."""
     state, made = session(), made_here(moment)
-    every = state.releases.items()
-    return made is not None and any(one.disagrees and state.sources[id] == state.sources[made] for id, one in every)
+    same = [] if made is None else [id for id in state.releases if state.sources[id] == state.sources[made]]
+    alarms = [state.releases[id] for id in same if state.releases[id].disagrees]
+    every = dict.fromkeys(name for one in alarms for name in one.released.get("columns_that_differ", ()))
+    return list(every) if alarms else None
 
 
 def _second(moment: Moment, fit: Regression) -> Release | None:

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements import scripts
 from pages.elements.controls import at_first, control, pick, segments
-from pages.elements.explore_release import completed, confirming, is_unlike_public, made_here
+from pages.elements.explore_release import columns_unlike_public, completed, confirming, made_here
 from pages.elements.jobs import FOCUS
 from pages.elements.released import is_of_other_table
 from pages.elements.widgets import (
@@ -159,8 +159,9 @@ def head(here: Held) -> None:
         id = made_here(here.moment)
         if id is not None and is_of_other_table(id):
             st.warning("Another table is open now: Close leads to a release from it.", icon=":material/swap_horiz:")
-        if is_unlike_public(here.moment):
-            st.warning(figures.unlike_words(), icon=":material/warning:")
+        unlike = columns_unlike_public(here.moment)
+        if unlike is not None:
+            st.warning(plain(figures.unlike_words(unlike)), icon=":material/warning:")
     saved = later(middle, "save")
     if here.with_rows is not None:
         saved = saved.popover(**control("explore-save-choices"))

@@ -1,4 +1,4 @@
-"""Homogeneity test: does a released Gram matrix of the private rows agree with the public rows?
+"""Homogeneity test: does a released second moment of the private rows agree with the public rows?
 
 The test works in coordinates that whiten the public rows. If both tables are samples of one population, then a moment
 of the private rows differs from the moment of the public rows (each row whitened as if left out) for three reasons
@@ -9,17 +9,20 @@ simulated from the public rows by a weighted bootstrap, in the coordinates and w
     T = sum over entries of (released - mean)^2/variance,
 
 with mean and variance of the simulated matrices; the variance grows with the released diagonal where the ball may hold
-rows far longer than any public one. Only the released matrix comes from private rows.
+rows far longer than any public one. Only the released matrix comes from private rows. An alarm names the columns of the
+table whose mean or mean square differs most.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from pmtcore.base.computed_once import computed_once
 from pmtcore.base.distributions import chi2
 from pmtcore.base.messages import Note, ReleaseNote
-from pmtcore.base.symmetric import upper_triangle
+from pmtcore.base.symmetric import upper_indices, upper_triangle
 from pmtcore.public.clipping import Ball
 from pmtcore.public.moments import OTHER, PublicData, by_table_column
 
@@ -36,26 +39,108 @@ _NUMBERS_AT_ONCE = 2**21
 # Round upper bounds of a p-value, by the value above which each is used.
 _SHARES = ((1e-2, "one in twenty"), (1e-3, "one in a hundred"), (1e-6, "one in a thousand"))
 # A ball with twice the length of every public row may hold private rows that none of them resembles (decision 245).
-_OPEN = 2.0
+OPEN = 2.0
+# Standard deviations from which on an alarm names a column, which part of the largest deviation it has to reach (where
+# rows are truncated since one column is far larger, all other columns look smaller), and how many are named at most.
+_NAMED, _NAMED_PART, _MOST_NAMED = 3.0, 1 / 3, 3
 # Degrees of freedom of the fitted law: no law here has a heavier tail than one squared Gaussian.
 _LEAST_LAW_DOF = 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class BootstrapNull:
-    """Null distribution of the released Gram matrix, without noise, as bootstrap draws.
+@dataclass(frozen=True)
+class Alarm:
+    """Finding that private rows are not like the public ones.
 
     Attributes:
-        moments: upper triangles of the drawn Gram matrices, shape (draws, entries).
-        diagonal: for each entry, True where it lies on the diagonal, shape (entries,).
-        means: for each entry, True where it is a mean: one of the intercept with another column.
+        chance: p-value of the test.
+        columns: columns of the table that differ most, the farthest first; empty where none stands out.
+    """
+
+    chance: float
+    columns: tuple[str, ...]
+
+    def notes(self) -> Iterator[Note]:
+        """Yield the finding, and where it is clearest."""
+        chance = next((name for limit, name in _SHARES if self.chance > limit), "one in a million")
+        yield Note(ReleaseNote.MOMENT_TOO_FAR, chance=chance)
+        if self.columns:
+            yield Note(ReleaseNote.COLUMNS_DIFFER, columns=self.columns)
+
+
+def differing_columns(alarm: Alarm | None) -> dict[str, list[str]]:
+    """Return what a record keeps of an alarm beside its notes: the columns that differ most, where some do."""
+    return {"columns_that_differ": list(alarm.columns)} if alarm is not None and alarm.columns else {}
+
+
+@dataclass(frozen=True, eq=False)
+class BootstrapNull:
+    """Null distribution of the released second moment, without noise, as bootstrap draws.
+
+    Attributes:
+        moments: upper triangles of the drawn moments, shape (draws, entries).
+        root: (d, d) lower triangular; a row y in the coordinates of the moment is ``root @ y`` in the table.
+        names: of the d columns in the table; an indicator is ``column=level``.
+        has_intercept: whether the first column is the constant.
         is_open: whether the ball may hold private rows far longer than any public one.
+        false_alarms: rate of false alarms at which the test warns.
     """
 
     moments: np.ndarray
-    diagonal: np.ndarray
-    means: np.ndarray
+    root: np.ndarray
+    names: tuple[str, ...]
+    has_intercept: bool
     is_open: bool
+    false_alarms: float
+
+    @cached_property
+    def diagonal(self) -> np.ndarray:
+        """Return for each entry whether it lies on the diagonal, shape (entries,)."""
+        rows, columns = upper_indices(len(self.root))
+        return np.asarray(rows == columns)
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        """Return for each entry whether it is a mean, one of the intercept with another column, shape (entries,)."""
+        return (upper_indices(len(self.root))[0] == 0) & ~self.diagonal & self.has_intercept
+
+    def alarm(self, gram: np.ndarray, noise: float) -> Alarm | None:
+        """Return the finding about a released moment; ``None`` where the p-value is no less than false alarms allow.
+
+        Args:
+            gram: released matrix (d, d).
+            noise: variance of the noise on an entry off the diagonal; the diagonal has twice that variance.
+        """
+        chance = self.test(gram, noise)
+        return None if chance >= self.false_alarms else Alarm(chance, self._columns(gram, noise))
+
+    def _columns(self, gram: np.ndarray, noise: float) -> tuple[str, ...]:
+        """Return the columns of the table whose mean, or mean square around the public mean, is farthest off.
+
+        Both are linear in the moment: ``u' M u`` and ``e' M u``, with u the row of ``root`` that belongs to a column,
+        less the public mean times that of the constant, e. Of the levels of a category the farthest one counts.
+        """
+        rows, places = upper_indices(len(self.root))
+        drawn, released = self.moments, upper_triangle(gram)
+        noise_variance = noise * np.where(self.diagonal, 2.0, 1.0)
+
+        def deviation(left: np.ndarray, right: np.ndarray) -> float:
+            """Return how many standard deviations ``left' M right`` is from its mean under the null distribution."""
+            weights = (left[rows] * right[places] + left[places] * right[rows]) * np.where(self.diagonal, 0.5, 1.0)
+            expected = drawn @ weights
+            variance = np.var(expected, ddof=1) + weights**2 @ noise_variance
+            return float(abs(released @ weights - np.mean(expected)) / np.sqrt(variance + 1e-300))
+
+        constant = self.root[0]
+        far: dict[str, float] = {}
+        for column, own in by_table_column(self.names).items():
+            for j in own:
+                if self.has_intercept and j == 0:
+                    continue
+                centred = self.root[j] - (self.root[j] @ constant) * constant if self.has_intercept else self.root[j]
+                of_mean = deviation(centred, constant) if self.has_intercept else 0.0
+                far[column] = max(far.get(column, 0.0), deviation(centred, centred), of_mean)
+        least = max([_NAMED, *(size * _NAMED_PART for size in far.values())])
+        return tuple(sorted((name for name in far if far[name] >= least), key=lambda name: -far[name]))[:_MOST_NAMED]
 
     def test(self, gram: np.ndarray, noise: float) -> float:
         """Return the p-value of a released Gram matrix under the null distribution.
@@ -90,7 +175,7 @@ class BootstrapNull:
         mean, variance = np.mean(self.moments, axis=0), np.var(self.moments, axis=0, ddof=1)
         if self.is_open:
             growth = np.maximum(moments[..., self.diagonal] / np.maximum(mean[self.diagonal], 1e-100), 1.0)
-            rows, columns = np.triu_indices(growth.shape[-1])
+            rows, columns = upper_indices(growth.shape[-1])
             variance = variance * growth[..., rows] * growth[..., columns]
         return np.asarray((moments - mean) ** 2 / (variance + noise_variance + 1e-300))
 
@@ -106,7 +191,7 @@ class BootstrapNull:
 
 @computed_once(most=100)
 def bootstrap_null(public: PublicData, ball: Ball, n: int) -> BootstrapNull:
-    """Simulate the Gram matrix that n private rows of the public population would release, without noise.
+    """Simulate the Gram matrix of the features that n private rows of the public population would release.
 
     Args:
         public: public data with rows.
@@ -117,9 +202,11 @@ def bootstrap_null(public: PublicData, ball: Ball, n: int) -> BootstrapNull:
         ValueError: there are no public rows.
     """
     rows = public.whitened
-    if rows is None or public.m is None:
+    if rows is None:
         raise ValueError("public rows are needed")
-    return _simulate(public, rows, ball, n)
+    is_open = bool(np.all(Ball(ball.radius / OPEN, ball.response_scale).weights(rows) == 1))
+    inside, root = ball.weights(rows), public.feature_root
+    return simulated_null(public, rows[:, :-1], inside, n, root=root, names=public.names, is_open=is_open)
 
 
 def _merged_levels(public: PublicData) -> np.ndarray:
@@ -141,8 +228,17 @@ def _merged_levels(public: PublicData) -> np.ndarray:
     return np.array(merged).reshape(len(merged), len(public.rows))
 
 
-def _simulate(public: PublicData, rows: np.ndarray, ball: Ball, n: int) -> BootstrapNull:
-    """Draw Gram matrices around the mean of all public rows from the weighted bootstrap.
+def simulated_null(
+    public: PublicData,
+    rows: np.ndarray,
+    inside: np.ndarray,
+    n: int,
+    *,
+    root: np.ndarray,
+    names: tuple[str, ...],
+    is_open: bool,
+) -> BootstrapNull:
+    """Draw second moments around the mean of all public rows from the weighted bootstrap.
 
     With weights ``1 + w g_i`` a draw is the mean plus ``w sum_i g_i v_i``. For the rows furthest out ``g_i + 1`` is
     exponential (the Bayesian bootstrap): where two public rows show a level, the population may have several times as
@@ -152,23 +248,25 @@ def _simulate(public: PublicData, rows: np.ndarray, ball: Ball, n: int) -> Boots
 
     Args:
         public: whose rows they are, with the names of their columns.
-        rows: public rows (m, d + 1), whitened as if left out.
-        ball: truncation that the release applies.
+        rows: public rows (m, d) in the coordinates of the release, each as if left out of them.
+        inside: weights (m,) that truncation gives them.
         n: number of private rows.
+        root: (d, d), from the coordinates of the release to those of the table.
+        names: of the d columns in the table.
+        is_open: whether the ball may hold private rows far longer than any public one.
     """
-    rng, m, d = np.random.default_rng(0), len(rows), rows.shape[1] - 1
-    upper = np.triu_indices(d)
+    rng, (m, d) = np.random.default_rng(0), rows.shape
+    upper = upper_indices(d)
     draws = _DRAWS if d <= _MANY_COLUMNS else _DRAWS // 3
     # Variance of a difference of means of rows, in units of that of one row; few rows do not know it well.
-    relative_variance, dof = 1 / m + 1 / n, max(m - public.whitened_columns - 1, 1.0)
+    relative_variance, dof = 1 / m + 1 / n, max(m - public.whitened_columns - (d - public.d) - 1, 1.0)
     scale = np.sqrt(relative_variance * dof / rng.chisquare(dof, draws) / m)
-    features, inside = rows[:, :d], ball.weights(rows)
 
     def entries(weights: np.ndarray, at: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Return the entries of ``sum_i w_i x_i x_i'`` over some rows, with weights (m,) beside those of the ball."""
-        return np.asarray(((features[at] * (inside * weights)[at, None]).T @ features[at])[upper])
+        return np.asarray(((rows[at] * (inside * weights)[at, None]).T @ rows[at])[upper])
 
-    outwards = np.argsort(np.sum(features**2, axis=1))
+    outwards = np.argsort(np.sum(rows**2, axis=1))
     alone = m if m <= _MOST_GROUPS else _MOST_GROUPS // 2
     signs = rng.choice([-1.0, 1.0], m)
     signs[outwards[m - alone :]] = 1.0
@@ -191,23 +289,6 @@ def _simulate(public: PublicData, rows: np.ndarray, ball: Ball, n: int) -> Boots
     square = middle[diagonal]
     least = np.where(diagonal, 0.0, relative_variance * square[upper[0]] * square[upper[1]])
     lacking = np.sqrt(np.maximum(least - np.var(moments, axis=0, ddof=1), 0.0))
-    means = (upper[0] == 0) & ~diagonal & public.has_intercept
-    is_open = bool(np.all(Ball(ball.radius / _OPEN, ball.response_scale).weights(rows) == 1))
-    return BootstrapNull(moments + rng.standard_normal(moments.shape) * lacking, diagonal, means, is_open)
-
-
-def words(chance: float, public: PublicData) -> str | None:
-    """Return the finding as a sentence, or None where the p-value is at least the planned rate of false alarms.
-
-    Args:
-        chance: p-value of :meth:`BootstrapNull.test`.
-        public: the public data of the test.
-    """
-    few = (public.m or 0) < _FEW_ROWS_PER_COLUMN * public.d
-    if chance >= (FALSE_ALARMS_OF_FEW if few else FALSE_ALARMS):
-        return None
-    return Note(ReleaseNote.GRAM_TOO_FAR, chance=_share(chance))
-
-
-def _share(chance: float) -> str:
-    return next((said for limit, said in _SHARES if chance > limit), "one in a million")
+    moments += rng.standard_normal(moments.shape) * lacking
+    rate = FALSE_ALARMS_OF_FEW if m < _FEW_ROWS_PER_COLUMN * d else FALSE_ALARMS
+    return BootstrapNull(moments, root, names, public.has_intercept, is_open, rate)

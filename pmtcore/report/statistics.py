@@ -131,6 +131,7 @@ TITLES: Mapping[str, str] = {
     "alone": "coefficients from the released moment alone, with their covariance",
     "moment": "second moment of the features",
     "inverse": "inverse of that second moment",
+    "columns_that_differ": "columns whose mean or variance differs most from the public rows'",
     "joint_moment": "second moment of all columns: every mean, variance, correlation and regression among them",
     "clipping_bound": "bound that gradients were clipped to",
     "zeros": "number of coefficients that are exactly zero",
@@ -195,7 +196,7 @@ def disagreement_words(columns: Sequence[str] = ()) -> str:
     """Return the alarm of a release whose figures show that private rows may be unlike the public ones.
 
     Args:
-        columns: coefficients that differ most, as :func:`farthest` has them.
+        columns: columns of the table or coefficients that differ most.
     """
     most = f", most for {listing(list(columns))}" if columns else ""
     return (
@@ -210,6 +211,8 @@ def disagreement_of(record: Mapping[str, Any]) -> str:
     """Return the alarm of a release in plain fields; empty where there is none."""
     if not record.get("rows_disagree"):
         return ""
+    if columns := record["released"].get("columns_that_differ"):
+        return disagreement_words(columns)
     fit, bands = record["public"].get("public_fit"), record["bands"]
     names = list(record["coefficients"])
     if fit is None or set(bands) != set(names):

@@ -308,9 +308,19 @@ def test_what_another_release_says_of_the_rows_stands_here_too(explored, unlike)
     other = replace(state.releases[id], disagrees=unlike)
     state.keep(state.requests[id], other, "second", state.sources[id])
     explored.run()
-    warned = [box.value for box in explored.warning if box.value == ExploreWords.UNLIKE.sentence()]
+    warned = [box.value for box in explored.warning if box.value == ExploreWords.UNLIKE.sentence(most="")]
     assert len(warned) == unlike and not explored.exception
     assert ExploreWords.ASSUMES_ALIKE.sentence() in words(explored)
+
+
+def test_an_own_alarm_names_the_columns(explored):
+    """The moment itself may say that the samples differ, and in which columns."""
+    state = explored.session_state["second_moment"]
+    (id,) = state.releases
+    alone = state.releases[id]
+    state.releases[id] = replace(alone, disagrees=True, released={**alone.released, "columns_that_differ": ["x2"]})
+    explored.run()
+    assert [box.value for box in explored.warning] == [ExploreWords.UNLIKE.sentence(most=", most in 'x2'")]
 
 
 def test_a_second_spend_states_odds_with_their_false_alarms(app):

@@ -14,7 +14,7 @@ from pmtcore.papers.gallery.central import sides
 from pmtcore.public.moments import public_from_rows
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan
 
-_UNLIKE = (ReleaseNote.CORRECTION_TOO_LARGE, ReleaseNote.GRAM_TOO_FAR)
+_UNLIKE = (ReleaseNote.CORRECTION_TOO_LARGE, ReleaseNote.MOMENT_TOO_FAR)
 
 DRAWS = 100
 WIDE = stats.norm.isf(0.025)

@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
+from pmtcore.base.messages import ReleaseNote, kind_of
 from pmtcore.base.private_rows import Curator
 from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.registry import method
 from pmtcore.public.clipping import Ball
 from pmtcore.public.deduplicate import one_copy
 from pmtcore.public.gaussian_update import gaussian_update
-from pmtcore.public.homogeneity import FALSE_ALARMS, FALSE_ALARMS_OF_FEW, bootstrap_null, words
+from pmtcore.public.homogeneity import FALSE_ALARMS, FALSE_ALARMS_OF_FEW, Alarm, bootstrap_null
 from pmtcore.public.moments import public_from_rows
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
@@ -149,15 +151,53 @@ def test_the_null_spreads_as_means_of_rows_do(m):
     assert np.std(null.moments, axis=0) == pytest.approx(expected, rel=0.2)
 
 
-def test_the_verdict_in_words():
-    """Nothing where nothing speaks against it; the rarer the more is said; of few public rows at a smaller rate."""
-    table = rows_of(12, np.random.default_rng(0))
-    public, few = (public_from_rows(z[:, :-1], z[:, -1], names(6), "y") for z in (table, table[:11]))
-    assert words(0.5, public) is None and words(FALSE_ALARMS, public) is None
-    assert words(FALSE_ALARMS_OF_FEW, few) is None and words(FALSE_ALARMS_OF_FEW / 2, few)
-    told = {0.03: "twenty", 5e-3: "a hundred", 1e-5: "a thousand", 1e-9: "a million", 0.0: "a million"}
-    for found, said in told.items():
-        assert f"one in {said}" in words(found, public)
+def test_an_alarm_says_how_rare_it_is():
+    """The rarer the more is said; of few public rows an alarm is rarer."""
+    for rows, rate in ((12, FALSE_ALARMS), (11, FALSE_ALARMS_OF_FEW)):
+        table = rows_of(rows, np.random.default_rng(0))
+        public = public_from_rows(table[:, :-1], table[:, -1], names(6), "y")
+        assert bootstrap_null(public, BALL, N).false_alarms == rate
+    rarity = {0.03: "twenty", 5e-3: "a hundred", 1e-5: "a thousand", 1e-9: "a million", 0.0: "a million"}
+    for chance, said in rarity.items():
+        (note,) = Alarm(chance, ()).notes()
+        assert kind_of(note) is ReleaseNote.MOMENT_TOO_FAR and note.facts["chance"] == f"one in {said}"
+
+
+def unlike_in(change, mu, id):
+    """Return the columns that an alarm names on a table changed for the private rows, and whether there is one."""
+    frames = []
+    for seed, rows in ((1, 4000), (2, 300)):
+        rng = np.random.default_rng(seed)
+        frame = pd.DataFrame({"age": rng.integers(18, 90, rows), "height": rng.normal(170, 9, rows)})
+        frame["income"] = np.exp(rng.normal(10, 1, rows))
+        frame["region"] = rng.choice(list("NSEW"), rows, p=[0.5, 0.3, 0.15, 0.05])
+        frame["bp"] = 100 + 0.4 * frame.age + 5 * (frame.region == "N") + rng.normal(0, 8, rows)
+        frames.append(change(frame) if seed == 1 else frame)
+    private, public = (
+        read_table(frame.to_csv(index=False).encode(), role[0], role)
+        for frame, role in zip(frames, ("private", "public"), strict=True)
+    )
+    problem = prepare(private, public, Choices(target="bp"))
+    plan = method(id).planned(problem.public, problem.private.n, mu)
+    outcome = plan.run(problem.private, SeededNoise(7), 1)
+    return outcome.disagrees, outcome.released().get("columns_that_differ", [])
+
+
+@pytest.mark.parametrize("id", ["joint-pmt", "joint-moment"])
+@pytest.mark.parametrize("mu", [0.2, 5.0])
+def test_an_alarm_names_the_column_in_other_units(id, mu):
+    """Truncated rows look smaller in every other column too; none of those is named."""
+    changes = {
+        "height": [lambda z: z.assign(height=z.height / 2.54), lambda z: z.assign(height=z.height * 2.54)],
+        "income": [lambda z: z.assign(income=z.income * 12)],
+        "age": [lambda z: z.assign(age=z.age + 15)],
+        "region": [lambda z: z.iloc[np.flatnonzero((z.region != "S") | (np.arange(len(z)) % 4 == 0))]],
+    }
+    for column, each in changes.items():
+        for change in each:
+            unlike, named = unlike_in(change, mu, id)
+            assert unlike and named == [column], (column, named)
+    assert unlike_in(lambda z: z, mu, id) == (False, [])
 
 
 def honest_tables(rng):

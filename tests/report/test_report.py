@@ -444,6 +444,8 @@ def test_a_report_says_where_the_rows_are_unlike_the_public_ones(filed):
     fit[list(bands).index(INTERCEPT)] = bands[INTERCEPT]["high"] + 90.0
     unlike["public"]["public_fit"] = fit
     assert f"most for {names[1]}, {names[0]}" in disagreement_of(unlike)  # and not for the average level
+    unlike["released"] = {**unlike["released"], "columns_that_differ": ["dose"]}  # columns before coefficients
+    assert "most for dose." in disagreement_of(unlike)
     page = report(unlike)
     assert page.count(alarm) == 1 and 'class="ok"' not in page  # one box, and none that praises above it
     assert alarm in report({**unlike, "public": filed[0]["public"] | {"public_fit": None}})

@@ -19,7 +19,7 @@ from pmtcore.methods.registry import Outcome
 from pmtcore.public.bands import ErrorPart, limits, robust_part
 from pmtcore.public.cholesky import triangular_root
 from pmtcore.public.gaussian_update import gaussian_update
-from pmtcore.public.homogeneity import bootstrap_null, words
+from pmtcore.public.homogeneity import Alarm, bootstrap_null, differing_columns
 from pmtcore.public.moments import back_transform, conditioning, equilibrated_solve, ridge_from_least_squares
 
 _PATH_POINTS = 31  # of the ridge path: three a decade over ten decades
@@ -107,12 +107,13 @@ class JointOutcome(Outcome):
             },
             "alone": alone(self.pilot, self.fit),
             **self.fit.released(),
+            **differing_columns(self._alarm),
         }
 
     @property
     def disagrees(self) -> bool:
         """Return whether a note says that the samples do not look alike."""
-        return self._looks_shifted or bool(self._likeness)
+        return self._looks_shifted or self._alarm is not None
 
     @cached_property
     def _looks_shifted(self) -> bool:
@@ -120,13 +121,12 @@ class JointOutcome(Outcome):
         return looks_shifted(self.pilot, self.fit)
 
     @cached_property
-    def _likeness(self) -> list[str]:
-        """Return the homogeneity test of the released Gram matrix, where there are public rows."""
+    def _alarm(self) -> Alarm | None:
+        """Return the finding that the released Gram matrix is not that of rows like the public ones, if it is not."""
         first = self.pilot.first
         if first.public.rows is None:
-            return []
-        chance = bootstrap_null(first.public, first.ball, first.n).test(self.pilot.gram[0], self.pilot.v)
-        return [said] if (said := words(chance, first.public)) else []
+            return None
+        return bootstrap_null(first.public, first.ball, first.n).alarm(self.pilot.gram[0], self.pilot.v)
 
     def notes(self) -> tuple[str, ...]:
         """Return the notes: what the noise did to this release."""
@@ -135,7 +135,8 @@ class JointOutcome(Outcome):
             notes.append(Note(ReleaseNote.INDEFINITE_COMBINED))
         if self._looks_shifted:
             notes.append(Note(ReleaseNote.CORRECTION_TOO_LARGE))
-        notes += self._likeness
+        if self._alarm is not None:
+            notes += self._alarm.notes()
         if isinstance(self.fit, RefinedFit):
             share = self.fit.gradient.share_left_out(self.pilot.first.public)
             if share > 0:

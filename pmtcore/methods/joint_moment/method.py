@@ -53,6 +53,7 @@ from pmtcore.methods.parameters import Parameters, choice, parameter, small_budg
 from pmtcore.methods.registry import Method, Origin, Prediction, StatisticOutcome, StatisticPlan, sound
 from pmtcore.public.cholesky import with_positive_diagonal
 from pmtcore.public.clipping import HARMLESS, candidate_bounds, moment_only_ball
+from pmtcore.public.homogeneity import OPEN, Alarm, BootstrapNull, differing_columns, simulated_null
 from pmtcore.public.moments import INTERCEPT, PublicData, joint, public_from_rows, whiten
 
 _LEAST_RADIUS = 1e-6  # below it a radius is a typing error
@@ -219,6 +220,22 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         priced = candidates(self.rows, self.n)
         return priced.prospects(priced.nearest(self.radius), self.mu)
 
+    @cached_property
+    def homogeneity(self) -> BootstrapNull | None:
+        """Return the law of the released moment where private rows are like the public ones; ``None`` without rows."""
+        rows = self.rows
+        if rows is None:
+            return None
+        return simulated_null(
+            self.public,
+            rows.left_out,
+            ball_weights(rows.lengths**2, self.radius),
+            self.n,
+            root=self.root,
+            names=self.derived.names,
+            is_open=bool(np.all(rows.lengths * OPEN <= self.radius)),
+        )
+
     def state(self, moment: np.ndarray, weight: np.ndarray | None = None, widened: float = 1.0) -> State:
         """Return a released moment (D, D) with what its bands need; ``weight`` (D, D): combined with the public one."""
         share = np.ones_like(moment) if weight is None else weight
@@ -338,11 +355,23 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
     def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Json]:
         """Return the same, its record with this guarantee: a person's where somebody may have several rows."""
         variance = self.plan.regression(self.state()).residual_variance
-        return {"residual_variance": variance, "joint_moment": self.record(guarantee).as_dict()}
+        record = self.record(guarantee).as_dict()
+        return {"residual_variance": variance, "joint_moment": record, **differing_columns(self._alarm)}
+
+    @cached_property
+    def _alarm(self) -> Alarm | None:
+        """Return the finding that the released moment is not that of rows like the public ones, if it is not."""
+        null = self.plan.homogeneity
+        return None if null is None else null.alarm(self.statistic[0], self.plan.sigma**2 / 2)
+
+    @property
+    def disagrees(self) -> bool:
+        """Return whether the released moment differs from the public one by more than noise and sampling explain."""
+        return self._alarm is not None
 
     def notes(self) -> tuple[str, ...]:
-        """Return what the noise did, and what cannot be said without public rows."""
-        notes: list[str] = []
+        """Return what the noise did, whether rows look alike, and what cannot be said without public rows."""
+        notes: list[str] = [] if self._alarm is None else list(self._alarm.notes())
         if np.median(self._combined.weights[0]) < 1 / 2:
             notes.append(Note(ReleaseNote.PUBLIC_MOMENT_WEIGHS_MORE))
         if self.plan.rows is None:

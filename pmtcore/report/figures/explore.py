@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from pmtcore.accounting.budgets import of_person, person_note, unit_of
 from pmtcore.base import escaping
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import ExploreWords
+from pmtcore.base.messages import ExploreWords, listed
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import listing as english
 from pmtcore.base.numbers import p_value, plural, power_of_ten, with_equal_decimals
@@ -856,9 +856,13 @@ def record_words(moment: Moment) -> str:
     )
 
 
-def unlike_words() -> str:
-    """Say what another release of the same rows has shown of them, and what that does to bands."""
-    return ExploreWords.UNLIKE.sentence()
+def unlike_words(columns: Sequence[str]) -> str:
+    """Say that a release has shown the private rows to be unlike the public ones, and what that does to bands.
+
+    Args:
+        columns: columns of the table that differ most; empty where none stands out.
+    """
+    return ExploreWords.UNLIKE.sentence(most=f", most in {listed(columns)}" if columns else "")
 
 
 def assumptions(moment: Moment) -> str:
