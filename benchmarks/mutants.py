@@ -377,8 +377,6 @@ def every_mutant() -> list[Mutant]:
         f"{drawn} --slow -k goes_on_where",
     )
     plant("gallery: some x is every x", "papers/gallery/checks.py", "if mostly else 1", "if mostly else points", drawn)
-    near = "far[nearest] <= _NEAR"
-    plant("gallery: Hessians of any point", "glm/solvers.py", near, near.replace("_NEAR", "1e9"), trials)
     others = "drawn = [curves, *(panel() for panel in panels)]"
     plant("gallery: a panel is all panels", "papers/gallery/checks.py", others, "drawn = [curves]", drawn)
     shared = "counts / len(features)"
@@ -564,7 +562,8 @@ def every_mutant() -> list[Mutant]:
         UPDATE,
     )
     refined, secant = "methods/joint/fit.py", "public/gaussian_update.py"
-    plant("joint: curvature lowered too", secant, "believed = (by >", "believed = (np.abs(by) >", FILTER)
+    rising = "(by > deviations * np.sqrt(noise + entry_variance * length**2)) & (rises > _LEAST_RISE)"
+    plant("joint: curvature lowered too", secant, rising, "np.abs(rises) > _LEAST_RISE", FILTER)
     step = "truncation.plus(ErrorPart.of(np.outer(moved, moved)))"
     floor = "np.maximum(together.variance, _least_squares_variance(first))"
     plant(

@@ -108,6 +108,7 @@ ROOT = Path(messages.__file__).parents[1]
 # What each fact of a template is. All are public, or were given by whoever reads the sentence: none is a value of a
 # private cell, or a name that only the private table has.
 FACTS = {
+    "most": "in which columns of the table, or nothing",
     "others": "that other columns are held fixed, where there are any",
     "account": "what is spent of a data set in the ledger, and its cap",
     "action": "what somebody wants to do, in words",

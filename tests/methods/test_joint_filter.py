@@ -19,7 +19,7 @@ from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.bands import ErrorPart, limits
 from pmtcore.public.clipping import RESPONSE_SCALES, GradientNorms, common_direction, negligible_noise_bound
 from pmtcore.public.gaussian_update import gaussian_update, raised, secant_update
-from pmtcore.public.moments import INTERCEPT, public_from_rows
+from pmtcore.public.moments import INTERCEPT, back_transform, public_from_rows
 from tests.helpers import names, plan
 
 TEST = Curator("a test of the filter on synthetic rows")
@@ -251,6 +251,31 @@ def test_bands_hold_the_fit_where_the_ball_truncated_what_decides_it(mu: float, 
         assert bands is not None
         covered.append(np.mean((bands.low <= exact) & (exact <= bands.high)))
     assert np.mean(covered) > 0.8
+
+
+def test_bands_contain_a_last_step_longer_than_expected(seed) -> None:
+    """The pilot's ball truncates far rows, so the last step is long; the truncation part is at least that step."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((4000, 3))
+    x[:240] *= 50
+    y = x @ np.ones(3) + rng.standard_normal(4000) * (1 + np.abs(x[:, 0]))
+    theirs = rng.standard_normal((12, 3))
+    public = public_from_rows(theirs, theirs @ np.ones(3) + rng.standard_normal(12), names(3), "y")
+    plan = method("joint-pmt").planned(public, 4000, 4.5)
+    made = plan.run(PrivateRows.from_arrays(x, y, names(3)), SeededNoise(seed), 1)
+    step = public.residual_scale * back_transform(public.feature_root, made.fit.last_step)
+    bands = made.bands()
+    assert bands is not None and np.linalg.norm(step) > 0
+    assert np.all(bands.parts["truncation"] >= 0.999 * np.abs(step))
+
+
+def test_a_plan_expects_rows_beyond_the_longest_public_one(seed) -> None:
+    """Half a row in a table as long as the public one, further out the fewer: an exponential tail."""
+    lengths = np.random.default_rng(seed).exponential(size=60)
+    sizes = GradientNorms.at(lengths, 3, 6000, 1.0)
+    counts, beyond = sizes.expected_tail_counts(6000), sizes.edges[:-1] > np.max(lengths)
+    assert 6000 / 60 * 0.05 < np.sum(counts[beyond]) <= 6000 / 60 * 0.5
+    assert np.all(np.diff(counts[beyond][:-1]) <= 0) and np.sum(counts) == pytest.approx(6000)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e12])
