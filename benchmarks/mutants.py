@@ -1354,8 +1354,8 @@ def every_mutant() -> list[Mutant]:
     plant(
         "one parse: numbers of some rows are handed on",
         "tables/fingerprint.py",
-        "    left: deque[Block] = deque()\n",
-        "    left: deque[Block] = deque()\n    if parsed is not None:\n        parsed._left[:] = [left]\n",
+        "        left: deque[Block] = deque()\n",
+        "        left: deque[Block] = deque()\n        if parsed is not None:\n            parsed._left[:] = [left]\n",
         "tests/tables/test_parsed.py -k stopped",
     )
     plant(
