@@ -398,9 +398,8 @@ def _test(here: Held, fit: Regression) -> None:
         chosen = st.multiselect(**control("explore-test"), options=[*wholes, *fit.names[int(fit.constant) :]])
         if chosen:
             joint = fit.test([name for one in chosen for name in wholes.get(one, [one])])
-            words = (
-                f"{figures.f_words(joint)}, p = {p_value(joint.p)}, with the errors of privacy, sampling and truncation"
-            )
+            words = f"{figures.f_words(joint)}, p = {p_value(joint.pvalue)}"
+            words += ", with the errors of privacy, sampling and truncation"
             st.markdown(f"{badge(here.label)} {plain(words)}. {figures.freedom_words(joint, here.moment, fit)}")
         if fit.features:
             st.caption("Test that all effects of a column are zero (F distribution; df: of the error).")

@@ -21,6 +21,7 @@ from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
 from pmtcore.base.messages import InputError, ReleaseNote, ResultMessage, reraised_as
+from pmtcore.base.numbers import figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ PARTS = ("privacy", "sampling", "truncation")
 INTERCEPT = "Intercept"  # as formulas, statsmodels and pyfixest name it, so that rows of tables align
 _OURS = "(intercept)"  # as records name it
 _LEVEL = 0.95  # of the band that a record holds
-_KNOWN = 1e5  # degrees of freedom from which a variance counts as known
+KNOWN_DOF = 1e5  # degrees of freedom from which a variance counts as known
 _CELL = "padding:2px 10px;text-align:right"
 Features = Callable[[object], np.ndarray]
 
@@ -71,17 +72,27 @@ class WaldTest:
     df_denom: float
 
     def __str__(self) -> str:
-        return f"F({self.df_num}, {self.df_denom:.4g}) = {self.statistic:.4g}, p = {self.pvalue:.3g}"
+        return f"F({self.df_num}, {denominator_dof(self)}) = {self.statistic:.4g}, p = {self.pvalue:.3g}"
 
 
-def wald(deviation: np.ndarray, covariance: np.ndarray, freedom: float) -> tuple[float, float]:
-    """Return Wald's F that deviations (q,) of a covariance (q, q) are zero, and its p-value.
+def denominator_dof(test: WaldTest) -> str:
+    """Write the degrees of freedom of the denominator; infinite where the p-value is of the chi-square law.
+
+    >>> denominator_dof(WaldTest(4.2, 0.006, 3, 194.26)), denominator_dof(WaldTest(1.0, 0.3, 1, 1e12))
+    ('194', '∞')
+    """
+    return figure(test.df_denom) if test.df_denom < KNOWN_DOF else "∞"
+
+
+def wald(deviation: np.ndarray, covariance: np.ndarray, freedom: float) -> WaldTest:
+    """Return Wald's test that deviations (q,) of a covariance (q, q) are zero.
 
     The p-value is of the chi-square law where variances count as known.
     """
     scale, q = 1 / np.sqrt(np.diag(covariance)), len(deviation)
     size = float((deviation * scale) @ np.linalg.solve(covariance * np.outer(scale, scale), deviation * scale))
-    return size / q, float(f_distribution.sf(size / q, q, freedom) if freedom < _KNOWN else chi2.sf(size, q))
+    pvalue = float(f_distribution.sf(size / q, q, freedom) if freedom < KNOWN_DOF else chi2.sf(size, q))
+    return WaldTest(size / q, pvalue, q, freedom)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +245,7 @@ class Results:
         if np.linalg.matrix_rank(weights) < len(weights):
             raise InputError(ResultMessage.DEPENDENT_CONSTRAINTS)
         freedom = self.df_resid
-        return WaldTest(*wald(deviation, covariance, freedom), len(weights), math.inf if freedom >= _KNOWN else freedom)
+        return wald(deviation, covariance, math.inf if freedom >= KNOWN_DOF else freedom)
 
     def t_test(self, constraints: object, level: float = _LEVEL) -> pd.DataFrame:
         """Return each contrast by itself: ``coef``, ``std err``, ``t``, ``p``, ``low``, ``high``.

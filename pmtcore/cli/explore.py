@@ -68,7 +68,13 @@ def _answer(moment: Moment, chosen: argparse.Namespace) -> Answer:
     if chosen.confirm:
         fields["confirmed"] = _confirmed(fit, chosen.confirm)
     if chosen.test:
-        fields["test"] = fit.test([part.strip() for part in chosen.test.split(",")]).as_dict()
+        test = fit.test([part.strip() for part in chosen.test.split(",")])
+        fields["test"] = {
+            "statistic": test.statistic,
+            "among": test.df_num,
+            "freedom": test.df_denom,
+            "p": test.pvalue,
+        }
     if chosen.at is not None:
         fields["prediction"] = vars(moment.predict(fit, _values(chosen.at)))
     record = {

@@ -36,21 +36,6 @@ _WEAK = 10.0  # Staiger and Stock (1997): below, limits are too narrow and the e
 
 
 @dataclass(frozen=True)
-class Test:
-    """A joint test that contrasts are zero: ``F`` with its degrees of freedom, and the p-value."""
-
-    statistic: float
-    among: int
-    freedom: float
-    p: float
-    __test__ = False  # not a test of ours
-
-    def as_dict(self) -> dict[str, float]:
-        """Return plain fields."""
-        return {"statistic": self.statistic, "among": self.among, "freedom": self.freedom, "p": self.p}
-
-
-@dataclass(frozen=True)
 class Predicted:
     """A prediction: its value, 95 % limits of the mean, and of a new row."""
 
@@ -178,7 +163,7 @@ class Regression(Reported):
         value = c @ self.fit.coefficients
         return float(value[0]), limits(value, *self.fit.parts(c))
 
-    def test(self, names: Sequence[str]) -> Test:
+    def test(self, names: Sequence[str]) -> WaldTest:
         """Test jointly that these coefficients are zero (Wald), all three parts of the error included.
 
         Raises:
@@ -187,8 +172,7 @@ class Regression(Reported):
         if not names:
             raise InputError(ExploreMessage.JOINT_TEST_EMPTY)
         c = np.array([self._row({name: 1.0}) for name in dict.fromkeys(names)])
-        statistic, p = wald(c @ self.fit.coefficients, c @ self.fit.total @ c.T, self.freedom)
-        return Test(statistic, len(c), self.freedom, p)
+        return wald(c @ self.fit.coefficients, c @ self.fit.total @ c.T, self.freedom)
 
     @overload
     def predict(self, values: Mapping[str, float]) -> Predicted: ...
@@ -463,12 +447,12 @@ def nested(small: Regression, large: Regression) -> NestedTest:
     if beyond or not more or small.response != large.response or small.lam or large.lam:
         kind = ExploreMessage.BESIDE_THE_LARGER if beyond else ExploreMessage.NOT_NESTED
         raise InputError(kind, columns=beyond)
-    wald: Test = large.test(more)
+    with_noise = large.test(more)
     n, rest, restricted = large.state.n, large.residual_sum, small.residual_sum
     left = n - len(large.names)
     f = (restricted - rest) / len(more) / (rest / left)
     p = float(f_distribution.sf(f, len(more), left))
-    return NestedTest(wald.statistic, wald.p, len(more), wald.freedom, f, p)
+    return NestedTest(**vars(with_noise), textbook_f=f, textbook_pvalue=p)
 
 
 def log_likelihood(fit: Regression) -> float:

@@ -108,7 +108,7 @@ def test_contrasts_tests_and_predictions_agree(moment):
     assert value == fit.coefficients["a"]
     assert bands.low[0] == pytest.approx(fit.bands.low[1]) and bands.high[0] == pytest.approx(fit.bands.high[1])
     test = fit.test(["a"])
-    assert test.statistic == pytest.approx(value**2 / fit.fit.total[1, 1]) and test.p < 1e-6
+    assert test.statistic == pytest.approx(value**2 / fit.fit.total[1, 1]) and test.pvalue < 1e-6
     at = moment[0].predict(fit, {"a": 12.0, "g=x": 1.0})
     assert at.value == pytest.approx(sum(c * v for c, v in zip(fit.fit.coefficients, (1, 12, 1), strict=True)))
     assert at.new_low < at.low < at.value < at.high < at.new_high
@@ -597,7 +597,7 @@ def test_levels_of_a_column_are_tested_together():
 
         def test(self, names):
             assert list(names) in (["age"], ["town=north", "town=south"], ["sex=male"])
-            return SimpleNamespace(statistic=4.5, freedom=7.5, p=0.0)
+            return SimpleNamespace(statistic=4.5, df_denom=7.5, pvalue=0.0)
 
     tests = figures.factor_tests(Fit())
     assert list(tests["column"]) == ["age", "town", "sex"]

@@ -15,12 +15,13 @@ from pmtcore.base.messages import ExploreWords, listed
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import listing as english
 from pmtcore.base.numbers import p_value, plural, power_of_ten, with_equal_decimals
+from pmtcore.base.results import KNOWN_DOF, WaldTest, denominator_dof
 from pmtcore.explore.confirm import ConfirmedModel
 from pmtcore.explore.functionals import Estimates
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.penalized import Path, Subset
-from pmtcore.explore.regression import Predicted, Regression, Test
+from pmtcore.explore.regression import Predicted, Regression
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.bands import Z95
@@ -54,7 +55,6 @@ Values = TypeVar("Values", np.ndarray, "pd.Series[float]")
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 _FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
-_AS_CHI_SQUARE = 1e6  # degrees of freedom of the error: beyond, an F test is one of chi-square to three digits
 _HIDES = 3.0  # times as wide as by sampling alone: from here on a band hides effects that the rows show
 _LIMITS = ("low", "high")
 _MARGIN = 0.06  # of an axis, beyond its marks
@@ -408,31 +408,26 @@ def nested_words(fits: Mapping[str, Regression]) -> str:
         return ""
     joint = large.test(more)
     kind = ExploreWords.ONE_MORE_IS_ZERO if len(more) == 1 else ExploreWords.MORE_ARE_ZERO
-    figures = {"value": f_words(joint), "p": p_value(joint.p)}
+    figures = {"value": f_words(joint), "p": p_value(joint.pvalue)}
     return kind.sentence(name=f"{name[:1].upper()}{name[1:]}", count=len(more), names=english(more), **figures)
 
 
-def f_words(test: Test) -> str:
+def f_words(test: WaldTest) -> str:
     """Write an F statistic with both its degrees of freedom; those of the error are fewer where there is noise.
 
-    >>> f_words(Test(4.2103, 3, 194.26, 0.006)), f_words(Test(1.0, 1, 1e12, 0.3))
+    >>> f_words(WaldTest(4.2103, 0.006, 3, 194.26)), f_words(WaldTest(1.0, 0.3, 1, 1e12))
     ('F(3, 194) = 4.21', 'F(1, ∞) = 1')
     """
-    return f"F({test.among}, {_freedom(test)}) = {said(test.statistic)}"
+    return f"F({test.df_num}, {denominator_dof(test)}) = {said(test.statistic)}"
 
 
-def _freedom(test: Test) -> str:
-    """Write the degrees of freedom of the error; so many that the test is one of chi-square are no figure."""
-    return said(test.freedom) if test.freedom < _AS_CHI_SQUARE else "∞"
-
-
-def freedom_words(test: Test, moment: Moment, fit: Regression) -> str:
+def freedom_words(test: WaldTest, moment: Moment, fit: Regression) -> str:
     """Say what the second figure of an F statistic is, and why it is less than rows alone would give."""
     rows = moment.record.n - len(fit.names)
-    if not test.freedom < rows:
+    if not test.df_denom < min(rows, KNOWN_DOF):
         return ""
     return (
-        f"The second figure, {said(test.freedom)}, is the degrees of freedom of the error, not {rows:,} as without "
+        f"The second figure, {denominator_dof(test)}, is the degrees of freedom of the error, not {rows:,} as without "
         "privacy: the noise makes the variance of the error itself uncertain."
     )
 
@@ -493,9 +488,8 @@ def factor_tests(fit: Regression) -> pd.DataFrame:
     rows = []
     for column, names in by_source(fit.features).items():
         test = fit.test(names)
-        rows.append(
-            {"column": column, "effects": len(names), "F": test.statistic, "df": _freedom(test), "p": p_value(test.p)}
-        )
+        figures = {"F": test.statistic, "df": denominator_dof(test), "p": p_value(test.pvalue)}
+        rows.append({"column": column, "effects": len(names), **figures})
     return pd.DataFrame(rows, columns=["column", "effects", "F", "df", "p"])
 
 
