@@ -111,6 +111,8 @@ EXTENDED = {
     "SteppedTrials",
     "ClaimTest",
     "WaldTest",
+    # what is stored by its fields
+    "JsonFields",
     "PerturbedPlan",
     "PointSum",
     "StatisticPlan",

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
+from pmtcore.base.json_fields import JsonFields
 from pmtcore.base.messages import (
     AccountingMessage,
     GuaranteePhrase,
@@ -438,7 +439,7 @@ _LARGEST_EPSILON = 500.0
 
 
 @dataclass(frozen=True)
-class Spend:
+class Spend(JsonFields):
     """One mechanism of a plan, under the method's neighbouring relation.
 
     Attributes:
@@ -466,10 +467,6 @@ class Spend:
     def pure(cls, statistic: str, sensitivity: float, sd: float, epsilon: float) -> Spend:
         """Return the spend of a purely epsilon-private mechanism."""
         return cls(statistic, sensitivity, sd, mu_of_checked_epsilon(min(epsilon, _LARGEST_EPSILON)), 1, epsilon)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain fields."""
-        return dict(vars(self))
 
 
 def gaussian_mu(parts: Iterable[Spend]) -> float:

@@ -18,6 +18,7 @@ from pmtcore.accounting.budgets import of_person
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import f_distribution, student
 from pmtcore.base.escaping import one_line
+from pmtcore.base.json_fields import JsonFields
 from pmtcore.base.messages import ExploreMessage, InputError, Note, ReleaseNote
 from pmtcore.base.results import Reported, Results, WaldTest, wald
 from pmtcore.explore.functionals import Estimates, figures
@@ -420,7 +421,7 @@ def regression(
 
 
 @dataclass(frozen=True)
-class NestedTest(WaldTest):
+class NestedTest(WaldTest, JsonFields):
     """Whether the coefficients that a larger regression has beside a smaller one are zero together.
 
     Attributes:
@@ -430,10 +431,6 @@ class NestedTest(WaldTest):
 
     textbook_f: float
     textbook_pvalue: float
-
-    def as_dict(self) -> dict[str, float]:
-        """Return plain fields."""
-        return dict(vars(self))
 
 
 def nested(small: Regression, large: Regression) -> NestedTest:

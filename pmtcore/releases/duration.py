@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pmtcore.base.json_fields import JsonFields
 from pmtcore.base.memory import LEAST_KEPT, bytes_for_rows
 from pmtcore.base.private_rows import PrivateRows, room_for
-from pmtcore.base.strict_json import Json
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import Plan
 from pmtcore.public.moments import PublicData
@@ -28,7 +28,7 @@ _LEAST_LINEAR_SHARE = 0.25
 
 
 @dataclass(frozen=True)
-class Expected:
+class Expected(JsonFields):
     """Expected cost of a release; reading a file comes on top.
 
     Attributes:
@@ -38,10 +38,6 @@ class Expected:
 
     seconds: float
     megabytes: float
-
-    def as_dict(self) -> dict[str, Json]:
-        """Return plain fields."""
-        return dict(vars(self))
 
 
 def expected(plan: Plan, public: PublicData, n: int, keeps: int | None = None) -> Expected:

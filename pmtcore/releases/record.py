@@ -13,6 +13,7 @@ from pmtcore import __version__
 from pmtcore.accounting.budgets import Guarantee, Neighbours, Spend, unit_of
 from pmtcore.base.bands import Bands
 from pmtcore.base.exports import plain
+from pmtcore.base.json_fields import OPTIONAL, JsonFields
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.symmetric import from_lower_triangle, lower_triangle, mirrored
@@ -20,50 +21,25 @@ from pmtcore.methods.facts import Facts
 
 
 @dataclass(frozen=True)
-class PublicFacts:
+class PublicFacts(JsonFields):
     """Public facts of the problem, whatever the method.
 
     Attributes:
         spread: standard deviation of each public feature (d,); root mean square where there is no intercept.
-        public_fit: coefficients (d,) of the public fit, where public rows have the response.
         noise: ``exact`` where noise is drawn on an integer grid, else ``floating point``.
         choices: what was chosen about the tables, in plain fields: public, and what a repetition needs.
         positive: the level of a label target whose chance is modelled; None for a numeric response.
         zero_one: features that are 0 or 1 in every public row, levels of categories among them.
+        public_fit: coefficients (d,) of the public fit, where public rows have the response.
     """
 
-    family: str
-    spread: np.ndarray
-    public_fit: np.ndarray | None
-    noise: str
-    choices: Mapping[str, Any] = field(default_factory=dict)
-    positive: str | None = None
-    zero_one: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain fields; the public fit where there is one."""
-        fields: dict[str, Any] = {"family": self.family, "spread": plain(self.spread), "noise": self.noise}
-        if self.choices:
-            fields["choices"] = plain(dict(self.choices))
-        if self.positive is not None:
-            fields["positive"] = self.positive
-        if self.zero_one:
-            fields["zero_one"] = list(self.zero_one)
-        return fields if self.public_fit is None else {**fields, "public_fit": plain(self.public_fit)}
-
-    @classmethod
-    def taken_from(cls, fields: dict[str, Any]) -> PublicFacts:
-        """Return the facts from :meth:`as_dict`, the fields taken out of a longer mapping."""
-        fit, positive = fields.pop("public_fit", None), fields.pop("positive", None)
-        return cls(
-            str(fields.pop("family", "gaussian")),
-            np.asarray(fields.pop("spread", []), dtype=float),
-            None if fit is None else np.asarray(fit, dtype=float),
-            str(fields.pop("noise", "floating point")),
-            dict(fields.pop("choices", {})),
-            None if positive is None else str(positive),
-            tuple(map(str, fields.pop("zero_one", ()))),
-        )
+    family: str = "gaussian"
+    spread: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    noise: str = "floating point"
+    choices: Mapping[str, Any] = field(default_factory=dict, metadata=OPTIONAL)
+    positive: str | None = field(default=None, metadata=OPTIONAL)
+    zero_one: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    public_fit: np.ndarray | None = field(default=None, metadata=OPTIONAL)
 
 
 FORMAT = "second-moment/release"
@@ -138,9 +114,8 @@ class Release:
     @classmethod
     def from_dict(cls, record: ReleaseRecord) -> Release:
         """Return the release from :meth:`as_dict`, as a ledger keeps it."""
-        fields, names = dict(record["public"]), tuple(record["coefficients"])
-        promise = record["guarantee"]
-        public = PublicFacts.taken_from(fields)
+        public, names = PublicFacts.from_dict(record["public"]), tuple(record["coefficients"])
+        figures = {name: value for name, value in record["public"].items() if name not in vars(public)}
         return cls(
             method=record["method"],
             title=record["title"],
@@ -150,13 +125,13 @@ class Release:
             names=names,
             coefficients=np.array(list(record["coefficients"].values()), dtype=float),
             bands=bands_of(record),
-            guarantee=_promised(promise),
+            guarantee=_promised(record["guarantee"]),
             parameters=record["parameters"],
             n=record["n"],
             public_rows=record["public_rows"],
             seed=record["seed"],
             public=public,
-            facts=Facts.from_dict(fields),
+            facts=Facts.from_dict(figures),
             parts=tuple(Spend(**part) for part in record.get("parts", ())),
             released=record["released"],
             notes=tuple(record["notes"]),

@@ -476,11 +476,11 @@ def _public_facts(problem: Problem, entry: Method) -> PublicFacts:
     return PublicFacts(
         public.family.id,
         public.spread,
-        public.coefficients if public.labelled else None,
         entry.noise,
         problem.choices.as_dict(),
         problem.positive,
         tuple(name for name in public.zero_one if name in public.names),
+        public.coefficients if public.labelled else None,
     )
 
 

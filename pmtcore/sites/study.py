@@ -11,14 +11,15 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypedDict, Unpack
+from typing import Any, Self, TypedDict, Unpack
 from uuid import uuid4
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget, Unit
+from pmtcore.base.json_fields import OPTIONAL, JsonFields
 from pmtcore.base.messages import (
     InputError,
     Party,
@@ -61,7 +62,7 @@ def fields_of(data: bytes) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Site:
+class Site(JsonFields):
     """One institution: its name, how many rows it holds, and the public halves of its two keys (base64)."""
 
     name: str
@@ -76,13 +77,32 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Study:
+class PublicFile(JsonFields):
+    """Public file of a study.
+
+    Attributes:
+        file: its name, without a folder.
+        sha256: of its bytes.
+        moment: whether it is a moment matrix.
+        rows: how many rows are behind the moment, if known.
+    """
+
+    file: str
+    sha256: str
+    moment: bool = False
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "file", Path(self.file).name)
+
+
+@dataclass(frozen=True)
+class Study(JsonFields):
     """Terms that every site agrees to; all of them are public.
 
     Attributes:
         id: at random, so that two runs of the same plan are two studies.
-        public: name of the public file, which lies beside the study, and its SHA-256.
-        moment: whether that file is a moment matrix; then ``public_rows`` is how many rows are behind it, if known.
+        public: the public file, which lies beside the study.
         schema: how columns are read; ``None``: what the public table suggests.
         least: the least number of sites that answer.
         colluders: how many sites may join hands with the coordinator: noise is sized for the others.
@@ -92,18 +112,15 @@ class Study:
 
     id: str
     title: str
-    public: str
-    public_sha256: str
+    public: PublicFile
     choices: Choices
+    schema: Schema | None
     request: Request
     sites: tuple[Site, ...]
     least: int
     colluders: int = 0
     patience: float = 600.0
-    moment: bool = False
-    public_rows: int | None = None
-    schema: Mapping[str, Any] | None = None
-    site_effects: bool = False
+    site_effects: bool = field(default=False, metadata=OPTIONAL)
 
     def __post_init__(self) -> None:
         check_names(self.sites)
@@ -120,7 +137,10 @@ class Study:
             raise StudyError(StudyFault.FORMULA)
         # A site that is missing would have a coefficient without rows.
         if self.site_effects and (
-            self.request.method != effects.METHOD or self.moment or self.least < len(self.sites) or self.choices.weights
+            self.request.method != effects.METHOD
+            or self.public.moment
+            or self.least < len(self.sites)
+            or self.choices.weights
         ):
             raise StudyError(StudyFault.EFFECTS)
 
@@ -243,53 +263,19 @@ class Study:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields; :meth:`from_dict` reads them back."""
-        return {
-            "version": VERSION,
-            "id": self.id,
-            "title": self.title,
-            "public": {
-                "file": self.public,
-                "sha256": self.public_sha256,
-                "moment": self.moment,
-                "rows": self.public_rows,
-            },
-            "choices": self.choices.as_dict(),
-            "schema": None if self.schema is None else dict(self.schema),
-            "request": self.request.as_dict(),
-            "sites": [vars(site) for site in self.sites],
-            "least": self.least,
-            "colluders": self.colluders,
-            "patience": self.patience,
-            **({"site_effects": True} if self.site_effects else {}),
-        }
+        return {"version": VERSION, **super().as_dict()}
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Study:
+    def from_dict(cls, given: Mapping[str, Any]) -> Self:
         """Return the study of these plain fields.
 
         Raises:
             InputError: another form, or a value that no study has.
         """
         with reraised_as(StudyError(StudyFault.NOT_A_STUDY)):
-            if fields["version"] != VERSION:
+            if given["version"] != VERSION:
                 raise StudyError(StudyFault.NOT_A_STUDY)
-            public = fields["public"]
-            return cls(
-                str(fields["id"]),
-                str(fields["title"]),
-                Path(str(public["file"])).name,
-                str(public["sha256"]),
-                Choices.from_dict(fields["choices"]),
-                Request.from_dict(fields["request"]),
-                tuple(Site(**site) for site in fields["sites"]),
-                int(fields["least"]),
-                int(fields["colluders"]),
-                float(fields["patience"]),
-                bool(public["moment"]),
-                None if public["rows"] is None else int(public["rows"]),
-                None if fields["schema"] is None else Schema.from_dict(fields["schema"]).as_dict(),
-                bool(fields.get("site_effects", False)),
-            )
+            return super().from_dict(given)
 
     @classmethod
     def from_json(cls, data: bytes) -> Study:
@@ -339,13 +325,14 @@ def create(
     if not Path(public).is_file():
         raise InputError(TableMessage.NO_FILE, place=str(public))
     given: dict[str, Any] = dict(settings)
-    least = given.pop("least", None)
+    least, schema = given.pop("least", None), given.pop("schema", None)
+    sha256 = hashlib.sha256(Path(public).read_bytes()).hexdigest()
     study = Study(
         uuid4().hex,
         title,
-        Path(public).name,
-        hashlib.sha256(Path(public).read_bytes()).hexdigest(),
+        PublicFile(public, sha256, given.pop("moment", False), given.pop("public_rows", None)),
         choices,
+        None if schema is None else Schema.from_dict(schema),
         replace(request, method=entry.id),
         every,
         len(every) if least is None else least,
@@ -421,19 +408,18 @@ class StudyContext:
         Raises:
             StudyError: it is another file than the study names; InputError: it cannot be read, or does not fit.
         """
-        path = Path(folder) / study.public
-        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != study.public_sha256:
+        path = Path(folder) / study.public.file
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != study.public.sha256:
             raise StudyError(StudyFault.OTHER_PUBLIC)
-        table: Table | MomentTable = read_moment_path(path) if study.moment else read_path(path, "public")
+        table: Table | MomentTable = read_moment_path(path) if study.public.moment else read_path(path, "public")
         if study.site_effects and isinstance(table, Table):
             if effects.COLUMN in table.columns:
                 raise StudyError(StudyFault.SITE_COLUMN)
             names = effects.assigned_sites(study.names, [site.rows for site in study.sites], table.n)
             table = labelled(table, effects.COLUMN, names)
-        schema = None if study.schema is None else Schema.from_dict(study.schema)
         columns = _Columns((*table.columns, study.choices.target))
         # Of a private table only the names of its columns matter here.
-        side = public_side(columns, table, study.choices, study.public_rows, schema=schema)  # type: ignore[arg-type]
+        side = public_side(columns, table, study.choices, study.public.rows, schema=study.schema)  # type: ignore[arg-type]
         return cls(study, table, side)
 
     def problem(self, names: Sequence[str], private: Table | None = None, own: str = "") -> Problem:
@@ -454,9 +440,8 @@ class StudyContext:
             design = design_of(self.side.coder, self.table)
             side = self.side
             return Problem(nobody, side.data, study.choices, side.notes, coder=side.coder, design=design)
-        schema = None if study.schema is None else Schema.from_dict(study.schema)
         table = labelled(private, effects.COLUMN, [own]) if study.site_effects else private
-        prepared = prepare(table, self.table, study.choices, public_rows=study.public_rows, schema=schema)
+        prepared = prepare(table, self.table, study.choices, public_rows=study.public.rows, schema=study.schema)
         # The ledger knows the site's table as it is.
         return replace(prepared, private=prepared.private.part_of(total), table=private)
 

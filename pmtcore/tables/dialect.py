@@ -8,9 +8,10 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
+from pmtcore.base.json_fields import JsonFields
 from pmtcore.base.messages import ArgumentMessage, InputError, TableMessage, one_of, reraised_as
 from pmtcore.tables.limits import MAX_COLUMNS
 
@@ -28,7 +29,7 @@ _SEPARATOR_NOTE = re.compile(r'\s*"?sep=.?"?\s*\Z', re.IGNORECASE)  # the first 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dialect:
+class Dialect(JsonFields):
     """Rules for reading text, public.
 
     Attributes:
@@ -58,10 +59,6 @@ class Dialect:
         if separator in (None, ","):
             return None if self.decimal == "," and separator == "," else "."
         return None if self.decimal == "either" else self.decimal
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain fields."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

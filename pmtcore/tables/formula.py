@@ -271,7 +271,7 @@ class Expansion:
         """Return plain fields; :meth:`from_dict` reads them back."""
         return {
             "right": self.right,
-            "columns": [{"name": c.name, "kind": c.kind, "levels": list(c.levels)} for c in self.columns],
+            "columns": [column.as_dict() for column in self.columns],
             "target": self.response,
             "decimal": self.decimal,
             "names": list(self.names),

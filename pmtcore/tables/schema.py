@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from pmtcore.base.json_fields import JsonFields
 from pmtcore.base.messages import InputError, TableMessage, TableNote, reraised_as
 from pmtcore.base.strict_json import parsed
 from pmtcore.tables import cells
@@ -64,7 +65,7 @@ _MOSTLY = 0.9  # share of numbers from which a public column with many different
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(JsonFields):
     """One column: its kind, and its levels where it has them.
 
     Attributes:
@@ -115,7 +116,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Schema:
+class Schema(JsonFields):
     """Columns and dialect of a table; public."""
 
     columns: tuple[Column, ...]
@@ -126,11 +127,6 @@ class Schema:
             if column.name == name:
                 return column
         raise InputError(TableMessage.NO_SCHEMA_COLUMN, column=name, present=tuple(c.name for c in self.columns))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain fields; :meth:`from_dict` reads them back."""
-        columns = [{"name": c.name, "kind": c.kind, "levels": list(c.levels)} for c in self.columns]
-        return {"columns": columns, "dialect": self.dialect.as_dict()}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Schema:

@@ -153,7 +153,7 @@ def test_a_release_refuses_private_figures(place):
         "n": 3,
         "public_rows": 2,
         "seed": None,
-        "public": PublicFacts("gaussian", np.ones(1), None, "exact"),
+        "public": PublicFacts("gaussian", np.ones(1), "exact"),
     }
     assert json.dumps(Release(**fields).as_dict())
     with pytest.raises(PrivateFigureError):

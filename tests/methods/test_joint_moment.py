@@ -453,7 +453,7 @@ def test_rules_from_a_record_are_checked():
     """A rule that is none, or that names a column the record has not."""
     for bad in ({"name": "x"}, {"name": "x", "kind": "log", "of": ["q"], "constants": [1.0]}, 3):
         with pytest.raises(InputError):
-            Rule.from_dict(bad, ("a",))
+            Rule.checked(bad, ("a",))
     assert parse("", ("a",), np.ones((3, 1))).rules == ()
 
 

@@ -207,7 +207,7 @@ def released(privacy, sampling, truncation=None, mu=1.0, low=(-1, 1), high=(1, 2
     return Release(
         "joint-pmt", "t", ReleaseStatus.SOUND, (), "y", tuple("abc"[:k]), np.ones(k), bands,
         Guarantee(mu, Neighbours.REPLACE_ONE, 1e-6), {}, 100, 10, None,
-        PublicFacts("gaussian", np.ones(k), None, "exact"),
+        PublicFacts("gaussian", np.ones(k), "exact"),
         released=more,
     )  # fmt: skip
 
@@ -268,7 +268,7 @@ def test_each_coefficient():
     (cut,) = lines(released([0], [1], [4.7]))
     assert "no privacy noise moves it" in cut and "truncation by about 4.7" in cut
     wide = released([0.5], [1], low=(2,), high=(4,))
-    wide = replace(wide, coefficients=np.array([3.0]), public=PublicFacts("logistic", np.array([2.0]), None, "exact"))
+    wide = replace(wide, coefficients=np.array([3.0]), public=PublicFacts("logistic", np.array([2.0]), "exact"))
     (per_sd,), (ratio,) = lines(wide, "sd"), lines(wide, "table-ratio")
     assert "a: 6.0, between 4.0 and 8.0 (positive)" in per_sd and "noise moves it by about 1," in per_sd
     assert "between 7 and 55 (above 1)" in ratio and "a factor of about 1.65" in ratio
@@ -286,7 +286,7 @@ def test_why_a_value_is_not_in_the_middle():
     """Said where it is so, in any unit, and only there."""
     for middle, said in ((1.5, False), (1.2, True)):
         found = replace(released([1], [1], low=(1,), high=(2,)), coefficients=np.array([middle]))
-        found = replace(found, public=PublicFacts("poisson", np.ones(1), None, "exact"))
+        found = replace(found, public=PublicFacts("poisson", np.ones(1), "exact"))
         for unit in coefficients.units(found).values():
             assert bool(words.leaning_words(coefficients.table(found, unit), unit)) == said
 
@@ -461,7 +461,7 @@ def test_a_release_that_leans_on_the_public_rows_says_so(mu, swamped):
 
 def test_what_noise_costs_is_one_figure_in_every_unit():
     """A share has no unit, and follows from the parts that stand beside it: sampling 12 and noise 9 are 25 % more."""
-    public = PublicFacts("gaussian", np.array([0.01, 40.0, 3.0]), None, "exact")
+    public = PublicFacts("gaussian", np.array([0.01, 40.0, 3.0]), "exact")
     found = replace(released([0.2, 0.3, 3], [1, 0.5, 4]), public=public)
     told = {re.search(r"bands by ([^;.]*)", words.release_words(found, per_spread))[1] for per_spread in (True, False)}
     assert told == {"25 %"} and "privacy 9, sampling 12" in words.release_words(found)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from pmtcore.base.json_fields import JsonFields
 from pmtcore.base.messages import InputError, MethodMessage, RecordMessage, reraised_as, whole_number_between
-from pmtcore.base.strict_json import Json
 
 _CALL = re.compile(r"^(log|square|product|spline)\s*\((.*)\)$", re.DOTALL)
 _FEWEST_KNOTS, _MOST_KNOTS = 3, 7  # fewer bend nothing, more follow single public rows
@@ -23,7 +23,7 @@ MOST_NAME = 200  # characters that a table heading still shows
 
 
 @dataclass(frozen=True)
-class Rule:
+class Rule(JsonFields):
     """One derived column: its kind, what it is made of, and public constants.
 
     Attributes:
@@ -46,24 +46,16 @@ class Rule:
             return np.asarray(first * columns[1])
         return _spline(first, np.array(self.constants[:-1]), int(self.constants[-1]))
 
-    def as_dict(self) -> dict[str, Json]:
-        """Return plain fields."""
-        return {"name": self.name, "kind": self.kind, "of": list(self.of), "constants": list(self.constants)}
-
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any], known: Iterable[str]) -> Rule:
-        """Read the fields of :meth:`as_dict`.
+    def checked(cls, fields: Mapping[str, Any], known: Iterable[str]) -> Rule:
+        """Read the fields of :meth:`as_dict`, whoever wrote them.
 
         Raises:
             InputError: no such rule.
         """
         with reraised_as(InputError(RecordMessage.RULE_UNREADABLE)):
-            rule = cls(
-                str(fields["name"])[:MOST_NAME],
-                str(fields["kind"]),
-                tuple(str(name) for name in fields["of"]),
-                tuple(float(value) for value in fields["constants"]),
-            )
+            rule = cls.from_dict(fields)
+            rule = replace(rule, name=rule.name[:MOST_NAME])
         parts = {"log": 1, "square": 1, "product": 2, "spline": 1}.get(rule.kind)
         wanted = {"log": (1, 1), "spline": (_FEWEST_KNOTS + 1, _MOST_KNOTS + 1)}.get(rule.kind, (0, 0))
         fits = parts == len(rule.of) and wanted[0] <= len(rule.constants) <= wanted[1] and set(rule.of) <= set(known)

@@ -244,7 +244,7 @@ def _columns(fields: Mapping[str, Any]) -> Derived:
     bad = [name for name in base if not isinstance(name, str) or not 0 < len(name) <= MOST_NAME]
     if bad or len(base) < 2 or len(base) + len(fields["derived"]) > MOST_COLUMNS:
         raise InputError(RecordMessage.COLUMN_NAMES, limit=MOST_COLUMNS, count=MOST_NAME)
-    rules = tuple(Rule.from_dict(rule, base) for rule in fields["derived"])
+    rules = tuple(Rule.checked(rule, base) for rule in fields["derived"])
     derived = Derived(base, rules, bool(fields.get("weighted", False)))
     if len(set(derived.names)) < len(derived.names):
         raise InputError(RecordMessage.COLUMN_TWICE)
