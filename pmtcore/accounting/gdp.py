@@ -65,7 +65,7 @@ def cost(terms: ObjectiveConstants, size: float, neighbours: Neighbours) -> floa
         InputError: the Jacobian alone costs more than any useful mu.
     """
     times = 2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0
-    if terms.loss.free and terms.kappa <= size**2 / 2:
+    if terms.loss.jacobian_is_free and terms.kappa <= size**2 / 2:
         return times * size
     return times * _least(size, _rounded(terms.plain), terms.loss.signed)
 
@@ -83,7 +83,7 @@ def noise_size(terms: ObjectiveConstants, mu: float, neighbours: Neighbours, *, 
         InputError: the modulus is so small that the Jacobian alone costs more.
     """
     row_mu = mu / 2 if neighbours is Neighbours.REPLACE_ONE else mu
-    if terms.loss.free and terms.kappa <= row_mu**2 / 2:
+    if terms.loss.jacobian_is_free and terms.kappa <= row_mu**2 / 2:
         return row_mu
     size = _largest(row_mu, _rounded(terms.plain), terms.loss.signed, rough)
     if size is None:
@@ -98,7 +98,7 @@ def least_modulus(terms: ObjectiveConstants, size: float, mu: float, neighbours:
         InputError: the noise alone costs more.
     """
     row_mu = mu / 2 if neighbours is Neighbours.REPLACE_ONE else mu
-    if terms.loss.free and size >= row_mu * (1 - 1e-9):
+    if terms.loss.jacobian_is_free and size >= row_mu * (1 - 1e-9):
         return 2 * terms.radius**2 / size**2
     low, high = 0.0, 50.0  # of the Jacobian's logarithm
     if not _dominated(size, low, terms.loss.signed, row_mu):
@@ -107,7 +107,7 @@ def least_modulus(terms: ObjectiveConstants, size: float, mu: float, neighbours:
         middle = (low + high) / 2
         low, high = (middle, high) if _dominated(size, middle, terms.loss.signed, row_mu) else (low, middle)
     by_bound = terms.loss.curvature * terms.radius**2 / math.expm1(max(low, 1e-12))
-    return min(by_bound, 2 * terms.radius**2 / size**2) if terms.loss.free else by_bound
+    return min(by_bound, 2 * terms.radius**2 / size**2) if terms.loss.jacobian_is_free else by_bound
 
 
 def spend_mu(terms: ObjectiveConstants, wanted: Gdp, share: float = 0.5, choice: str = "recycle") -> BudgetSplit:

@@ -183,7 +183,7 @@ class BudgetSplit:
 
 def jacobian_cost(terms: ObjectiveConstants, noise_epsilon: float, neighbours: Neighbours, delta: float) -> float:
     """Return the Jacobian's cost: exact for labels, else ``log(1 + zeta3/w)`` (proofs/erm.md, 15.3)."""
-    if not terms.loss.free:
+    if not terms.loss.jacobian_is_free:
         return terms.plain
     if delta == 0:
         row_epsilon = noise_epsilon / 2 if neighbours is Neighbours.REPLACE_ONE else noise_epsilon
@@ -208,7 +208,7 @@ def _mu(terms: ObjectiveConstants, epsilon: float, delta: float, neighbours: Nei
     replace = neighbours is Neighbours.REPLACE_ONE
     if terms.loss.signed and not replace:
         return mu_from_epsilon(epsilon, delta)
-    if free and terms.loss.free:
+    if free and terms.loss.jacobian_is_free:
         return mu_from_epsilon(epsilon, delta) / 2
 
     return _any_sign_mu(math.floor(epsilon * 1e9) / 1e9, delta, replace)
@@ -287,7 +287,7 @@ def _all_to_noise(terms: ObjectiveConstants, planned: ApproxDP) -> float:
 
     if over(planned.epsilon) <= 0:
         return planned.epsilon
-    if planned.delta > 0 or not terms.loss.free:
+    if planned.delta > 0 or not terms.loss.jacobian_is_free:
         noise_epsilon = planned.epsilon - terms.plain
     else:
         low = 1e-12 * planned.epsilon

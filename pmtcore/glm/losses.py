@@ -31,7 +31,8 @@ class Loss:
         score: bound on ``|l'|`` (zeta2 of D, as it is used).
         curvature: bound on ``l''``; with rows of length zeta1, ``zeta3 = curvature zeta1^2``.
         signed: True where the response alone fixes the sign of ``l'``, whatever theta is.
-        free: True where besides ``l'' <= |l'| (1 - |l'|)``, so that the Jacobian costs nothing (proofs/erm.md, 15.3).
+        jacobian_is_free: True where besides ``l'' <= |l'| (1 - |l'|)``, so that a large enough modulus makes the
+            Jacobian free (proofs/erm.md, 15.3).
         augmented: responses of augmented rows at which ``l'(0)`` is not 0 (D, Table 1; E15).
         at_zero: share of ``l''(0)`` that augmented rows realize: 1, or 1/2 at a kink (E16).
     """
@@ -46,7 +47,7 @@ class Loss:
     score: float
     curvature: float
     signed: bool
-    free: bool
+    jacobian_is_free: bool
     augmented: tuple[float, ...]
     at_zero: float = 1.0
 
@@ -80,7 +81,7 @@ def linear(bound: float = 1.0, response: float = math.inf) -> Loss:
         score=k,
         curvature=1.0,
         signed=False,
-        free=False,
+        jacobian_is_free=False,
         augmented=(min(1.0, 0.5 * k),),
     )
 
@@ -116,7 +117,7 @@ def poisson(response: float, predictor: float) -> Loss:
         score=max(slope, most),
         curvature=slope,
         signed=False,
-        free=False,
+        jacobian_is_free=False,
         augmented=(0.0,),
     )
 
@@ -134,7 +135,7 @@ def _labels(family: Family) -> Loss:
         1.0,
         family.curvature,
         signed=True,
-        free=True,
+        jacobian_is_free=True,
         augmented=(0.0, 1.0),
     )
 
@@ -169,7 +170,7 @@ HINGE = Loss(
     score=1.0,
     curvature=1.0,
     signed=True,
-    free=False,
+    jacobian_is_free=False,
     augmented=(0.0, 1.0),
     at_zero=0.5,
 )

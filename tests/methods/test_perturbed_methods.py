@@ -111,7 +111,7 @@ def test_gdp_costs_and_sizes_are_inverse_and_above_the_curve(loss, mu, kappa):
         except InputError:
             assert terms.plain > 0.1 * mu
             continue
-        if not (loss.free and terms.kappa <= size**2 / 2):
+        if not (loss.jacobian_is_free and terms.kappa <= size**2 / 2):
             assert cost(terms, size, relation) == pytest.approx(mu, rel=1e-3)
         own = mu / 2 if relation is REPLACE else mu
         if size < own * (1 - 1e-9):
@@ -478,7 +478,7 @@ def test_dp_erm_as_gdp_spends_no_more_than_planned(loss, relation):
     made = dp_erm(loss, 1.2, Gdp(1.0, relation, 1e-6), 4, share=0.5)
     assert cost(made.terms, made.terms.gradient / made.noise.scale, relation) <= 1.0
     smaller = ObjectiveConstants(loss, 1.2, 0.9 * made.terms.modulus)
-    if not loss.free:
+    if not loss.jacobian_is_free:
         assert cost(smaller, made.terms.gradient / made.noise.scale, relation) > math.sqrt(1 - 1e-4)
     assert made.split.retrieved == 0 and isinstance(made.noise, Noise)
     assert made.split.promise.neighbours is relation and isinstance(relation, Neighbours)
