@@ -82,7 +82,7 @@ class Fault:
 
 def _close(made: object) -> None:
     """Close what a call opened whose caller never sees it."""
-    if isinstance(made, io.IOBase):
+    if isinstance(made, io.IOBase | sqlite3.Cursor):
         made.close()
 
 

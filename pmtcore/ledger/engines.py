@@ -91,10 +91,18 @@ class SqliteConnection:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._cursors: list[sqlite3.Cursor] = []
+
+    def close(self) -> None:
+        """Close the connection and what it was reading: an error that somebody keeps would hold the file's lock."""
+        for cursor in self._cursors:
+            cursor.close()
+        self._connection.close()
 
     def rows(self, statement: str, **values: object) -> Iterator[dict[str, Any]]:
         """Yield the rows of an answer, each cell by the name of its column."""
         cursor = self._connection.execute(statement, values)
+        self._cursors.append(cursor)
         names = [column[0] for column in cursor.description]
         for row in cursor:
             yield dict(zip(names, row, strict=True))
@@ -172,18 +180,18 @@ class SqliteEngine:
     def transaction(self, *, reads: bool) -> Iterator[SqliteConnection]:
         """Open a transaction that no other one overlaps, whether it writes or not."""
         connection = sqlite3.connect(self._file, timeout=WAIT_SECONDS, isolation_level=None, uri=self._sealed)
+        opened = SqliteConnection(connection)
         try:
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield SqliteConnection(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+            yield opened
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
         finally:
-            connection.close()
+            opened.close()
 
 
 class ServerEngine:

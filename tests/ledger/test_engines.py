@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sql
 
 from pmtcore.base.messages import LedgerMessage
+from pmtcore.ledger import engines
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.engines import ServerConnection, SqliteEngine, address, engine, place_of
 from pmtcore.ledger.log import Ledger
@@ -146,3 +147,18 @@ def test_a_file_loads_no_other_library(tmp_path):
         "assert ledger.account('a').cap == 1.0 and ledger.verify()['intact']; assert 'sqlalchemy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "l.db")], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("statement", ["SELECT * FROM pmt_events", "SELECT seq FROM pmt_events ORDER BY dataset"])
+def test_an_error_that_is_kept_keeps_no_lock(statement, tmp_path, monkeypatch):
+    """What was being read when an error came is let go of, also while the error is still looked at."""
+    monkeypatch.setattr(engines, "WAIT_SECONDS", 0.2)
+    ledger = Ledger(str(tmp_path / "l.db"))
+    for name in ("a", "b", "c"):
+        ledger.cap(name, 1.0)
+    with pytest.raises(LedgerError) as kept, ledger._database.reading() as connection:
+        rows = connection.rows(statement)
+        next(rows)
+        raise LedgerError(LedgerMessage.NOT_RESERVED)
+    assert Ledger(str(tmp_path / "l.db")).cap("d", 2.0).cap == 2.0
+    assert kept.value.message is LedgerMessage.NOT_RESERVED
