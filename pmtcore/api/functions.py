@@ -12,6 +12,7 @@ import pandas as pd
 from pmtcore.api.inputs import Inputs, as_names, budget_of, budgets_of
 from pmtcore.api.models import PrivateClassifier, PrivateModel, PrivateRegressor
 from pmtcore.api.summary import Expectation
+from pmtcore.base.arguments import checked
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import CuratorNote, FaceMessage, InputError, Phrase, whole_number_between
@@ -27,6 +28,7 @@ _FIT = ("ledger", "dataset", "key", "purpose", "public_rows", "lab", "seed", "qu
 _PILOT = 0.2  # share of an audit's runs that choose the pair of tables
 
 
+@checked
 def release(private: object, public: object, *, family: str = "gaussian", **settings: Any) -> Results:  # noqa: ANN401
     """Make one release of any sound method in one call; it spends budget.
 
@@ -43,11 +45,13 @@ def release(private: object, public: object, *, family: str = "gaussian", **sett
     return model(family, **settings).fit(private, public, **{"quiet": True, **spending}).results_
 
 
+@checked
 def plan(
     public: object,
     *,
     n: int,
     target: str | None = None,
+    mu: float | Sequence[float] = (),
     family: str = "gaussian",
     **settings: Any,  # noqa: ANN401
 ) -> Expectation:
@@ -57,10 +61,11 @@ def plan(
         public: public rows, or a second moment matrix.
         n: number of private rows.
         target: the response; or a formula among the settings.
+        mu: one total budget or several.
         family: gaussian, logistic, boosting or poisson.
-        settings: ``mu`` one total budget or several, and arguments of the estimator.
+        settings: arguments of the estimator.
     """
-    budgets = budgets_of(settings.pop("mu", []))
+    budgets = budgets_of(mu)
     chosen = {**settings, "mu": budgets[0]} if budgets else settings
     return model(family, **chosen).plan(public, n=n, target=target, mu=budgets)
 
@@ -98,6 +103,7 @@ class Figures:
         return f"<p><b>{Label.PRIVATE.value}</b>: {escape(self.words)}</p>{shown}"
 
 
+@checked
 def describe(private: object, public: object, *, target: str, eta: float = 0.05, **choices: object) -> Figures:
     """Return the exact conditioning of the private rows before and after whitening, for the curator alone.
 
@@ -122,12 +128,13 @@ def describe(private: object, public: object, *, target: str, eta: float = 0.05,
     return Figures(frame, " ".join([words, *rows_in_words(unusual, problem.private.n)]))
 
 
+@checked
 def compare(
     private: object,
     public: object,
     *,
     target: str | None = None,
-    methods: Sequence[str],
+    methods: str | Sequence[str],
     mu: float | Sequence[float],
     trials: int = 100,
     seed: int = 0,
@@ -174,6 +181,7 @@ def _inputs(target: str | None, choices: Mapping[str, Any]) -> Inputs:
     return made._inputs(target)
 
 
+@checked
 def audit(
     estimator: object,
     *,

@@ -18,15 +18,10 @@ from pmtcore.tables.problem import Problem, prepare
 from pmtcore.tables.schema import Schema, schema_from_json
 from pmtcore.tables.table import MomentTable
 
-_TEXTS = (
-    *("target", "method", "formula", "family", "overlap", "person", "weights", "cluster", "exposure", "positive"),
-    *("missing", "unseen", "collinear", "covariates", "person_rule"),
-)
-_OF_SPENDS = ("dataset", "key", "purpose")
-_EMPTY_BY_DEFAULT = ("overlap", "purpose")
-_TRUTHS = ("intercept", "lab", "quiet")
-_MAPPINGS = ("settings", "levels", "kinds")
-_NUMBERS = ("mu", "rho", "epsilon", "delta", "lam", "public_ridge", "rows_per_person")
+_NEVER_EMPTY = {
+    *("target", "method", "formula", "family", "person", "weights", "cluster", "exposure", "positive"),
+    *("missing", "unseen", "collinear", "covariates", "person_rule", "dataset", "key"),
+}
 
 
 def budget_of(mu: float | None, rho: float | None, epsilon: float | None, delta: float | None) -> Budget:
@@ -59,52 +54,22 @@ def write_text(path: str | Path, text: str) -> None:
         Path(path).write_text(text, encoding="utf-8")
 
 
-def as_names(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Return names of columns or methods; a text is one name, and not the letters it is made of.
+def as_names(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Return names of columns or methods; a text is one name, and not the letters it is made of."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def check_not_empty(given: Mapping[str, Any]) -> None:
+    """Refuse an empty text, as of a variable that is not set.
+
+    It would stand for the default, and no person would be protected.
 
     Raises:
-        InputError: one is no text.
+        InputError: an argument is an empty text.
     """
-    if not isinstance(given, Iterable):
-        raise InputError(ArgumentMessage.NOT_A_TEXT, name="the name of a column or method", given=given)
-    names = (given,) if isinstance(given, str) else tuple(given)
-    for name in names:
-        if not isinstance(name, str):
-            raise InputError(ArgumentMessage.NOT_A_TEXT, name="the name of a column or method", given=name)
-    return names
-
-
-def check_forms(given: Mapping[str, Any]) -> None:
-    """Refuse arguments of the wrong type, by name, before anything is computed from them; ``None`` is left out.
-
-    Raises:
-        InputError: a text where a number belongs, or the other way round.
-    """
-    for name in (*_TEXTS, *_OF_SPENDS):
-        if given.get(name) is not None and not isinstance(given[name], str):
-            raise InputError(ArgumentMessage.NOT_A_TEXT, name=name, given=given[name])
-        # As of a variable that is not set: it would stand for the default, and no person would be protected.
-        if name not in _EMPTY_BY_DEFAULT and given.get(name) == "":
+    for name in _NEVER_EMPTY & given.keys():
+        if given.get(name) == "":
             raise InputError(ArgumentMessage.EMPTY_TEXT, name=name)
-    for name in _NUMBERS:
-        if not isinstance(given.get(name, 0), int | float | np.number | np.bool_ | None):
-            raise InputError(ArgumentMessage.NOT_A_PLAIN_NUMBER, name=name, given=given[name])
-    for name in _TRUTHS:
-        if not isinstance(given.get(name, True), bool | int | np.bool_):
-            raise InputError(ArgumentMessage.NOT_TRUE_OR_FALSE, name=name, given=given[name])
-    for name in _MAPPINGS:
-        with reraised_as(InputError(ArgumentMessage.NOT_A_MAPPING, name=name), TypeError, ValueError):
-            dict(given.get(name) or {})
-    for names in dict(given.get("levels") or {}).values():
-        if isinstance(names, str) or not isinstance(names, Iterable):  # a text is not the letters it is made of
-            raise InputError(ArgumentMessage.NOT_A_MAPPING, name="levels")
-    texts = [
-        *dict(given.get("levels") or {}),
-        *(word for pair in dict(given.get("kinds") or {}).items() for word in pair),
-    ]
-    for text in texts:
-        if not isinstance(text, str):
-            raise InputError(ArgumentMessage.NOT_A_TEXT, name="a column or its kind", given=text)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta
 from pmtcore.api import frames
 from pmtcore.api.inputs import write_text
 from pmtcore.api.loading import results_of
+from pmtcore.base.arguments import checked, checked_methods
 from pmtcore.base.messages import (
     FaceMessage,
     InputError,
@@ -92,6 +93,7 @@ class Published:
         )
 
 
+@checked
 def configure(
     public: PublicData,
     *,
@@ -180,6 +182,7 @@ def _link(name: str | None, made: Configuration) -> Link | None:
     return link
 
 
+@checked_methods
 class LocalClient:
     """A device: randomizes its own rows, once each, with noise from the system's entropy.
 
@@ -213,6 +216,7 @@ class LocalClient:
         return f"LocalClient({made.target!r} from {len(made.names)} columns, {dict(self.guarantee)})"
 
 
+@checked_methods
 class LocalAggregator:
     """A server: publishes a configuration, collects reports, fits as often as it likes.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -14,10 +14,11 @@ import pandas as pd
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Unit
 from pmtcore.api import frames
-from pmtcore.api.inputs import Inputs, as_names, budget_of, budgets_of, check_forms, new_rows, schema_of, write_text
+from pmtcore.api.inputs import Inputs, as_names, budget_of, budgets_of, check_not_empty, new_rows, schema_of, write_text
 from pmtcore.api.loading import results_of
 from pmtcore.api.spending import SpendOptions, spend
 from pmtcore.api.summary import Expectation, RequiredBudget
+from pmtcore.base.arguments import check_arguments, checked
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import json_text
 from pmtcore.base.messages import FaceMessage, InputError, TableMessage, one_of, whole_number_between
@@ -141,12 +142,12 @@ class PrivateModel(Parametrized, Reported):
     method: str | None = None
     settings: Mapping[str, Any] | None = None
     formula: str | None = None
-    features: Sequence[str] | None = None
+    features: str | Iterable[str] | None = None
     intercept: bool = True
     family: str | None = None
     missing: str = "empty-row"
     unseen: str = "other"
-    levels: Mapping[str, Sequence[str]] | None = None
+    levels: Mapping[str, Iterable[str | float]] | None = None
     public_ridge: float = 0.0
     lam: float | None = None
     positive: str | None = None
@@ -171,6 +172,7 @@ class PrivateModel(Parametrized, Reported):
         rows = [(entry.id, entry.standing.value, entry.title, entry.origin.source) for entry in fitting]
         return pd.DataFrame(rows, columns=["id", "standing", "title", "source"]).set_index("id")
 
+    @checked
     def plan(
         self,
         public: object,
@@ -204,6 +206,7 @@ class PrivateModel(Parametrized, Reported):
         """Return the id of the method chosen, or of the recommended one for these public data."""
         return recommended(data).id if self.method is None else method_of(self.method).id
 
+    @checked
     def needed(
         self,
         public: object,
@@ -227,6 +230,7 @@ class PrivateModel(Parametrized, Reported):
             budget, planning.rows_for(data, id, self._budget().mu, coefficient, half_width=half_width)
         )
 
+    @checked
     def fit(
         self,
         private: object,
@@ -236,7 +240,7 @@ class PrivateModel(Parametrized, Reported):
         ledger: Ledger | str | Path | None = None,
         dataset: str | None = None,
         key: str | None = None,
-        purpose: str = "",
+        purpose: str | None = "",
         public_rows: int | None = None,
         lab: bool = False,
         seed: int | None = None,
@@ -276,7 +280,7 @@ class PrivateModel(Parametrized, Reported):
         rows = 1 if self.person else self.rows_per_person
         request = Request(id, self._budget(), dict(self.settings or {}), self.delta, rows)
         named = {"dataset": dataset, "key": key, "purpose": purpose}
-        check_forms({**named, "settings": self.settings, "lab": lab, "quiet": quiet})
+        check_not_empty(named)
         options = SpendOptions(dataset, ledger, key, purpose or "", lab, seed, frames.file_name(private))
         self.release_, self.record_, self.spent_ = spend(problem, request, options, tables)
         # A key that was released before gives the release kept with it, whose rows were read by its own design.
@@ -341,7 +345,8 @@ class PrivateModel(Parametrized, Reported):
         return budget_of(self.mu, self.rho, self.epsilon, self.delta)
 
     def _inputs(self, target: str | None) -> Inputs:
-        check_forms({**self.get_params(), "target": target})
+        check_arguments(type(self).__init__, self.get_params())
+        check_not_empty({**self.get_params(), "target": target})
         if self.formula is None and target is None:
             raise InputError(FaceMessage.NO_TARGET)
         if self.formula is not None and (target is not None or self.features is not None):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from pmtcore.base.arguments import checked
 from pmtcore.base.messages import FaceMessage, InputError, reraised_as
 from pmtcore.base.results import shown
 
@@ -17,6 +18,7 @@ _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 _ALIASES = {"const": "Intercept", "_cons": "Intercept"}  # statsmodels' array face, and Stata
 
 
+@checked
 def etable(*fits: object, titles: Sequence[str] | None = None, digits: int = 3) -> pd.DataFrame:
     """Return fits side by side: a coefficient with its stars, its standard error in brackets below, R^2 and n last.
 
@@ -42,6 +44,7 @@ def etable(*fits: object, titles: Sequence[str] | None = None, digits: int = 3) 
     return pd.DataFrame([[column.get(row, "") for column in columns] for row in rows], index=index, columns=headings)
 
 
+@checked
 def great_table(*fits: object, titles: Sequence[str] | None = None, digits: int = 3) -> GT:
     """Return the same as a table of great-tables, for HTML and LaTeX; needs the extra ``tables``.
 

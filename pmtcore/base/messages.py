@@ -47,16 +47,20 @@ _LONGEST_QUOTED = 300  # characters: a column's name has at most 200
 _QUOTED = (str, bytes, Number, PurePath, type(None))
 
 
+class TypeName(str):
+    """The type of an object that is not quoted, in its place among the facts."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 class _Formatter(string.Formatter):
     """Format of templates: Python's, and ``listed``, ``joined``, ``paired`` and ``plural`` as the module says.
 
-    What is quoted is cut: a sentence stays one, however long the text is that somebody gave. Anything but a text, a
-    number or a path is named by its type alone.
+    What is quoted is cut: a sentence stays one, however long the text is that somebody gave.
     """
 
     def convert_field(self, value: Any, conversion: str | None) -> Any:  # noqa: ANN401
-        if conversion == "r" and not isinstance(value, _QUOTED):
-            return f"<{type(value).__name__}>"
         converted = super().convert_field(value, conversion)
         if conversion == "r" and len(converted) > _LONGEST_QUOTED:
             return f"{converted[: _LONGEST_QUOTED - 3]}..."
@@ -115,13 +119,24 @@ class Message(Enum, metaclass=_Kinds):
         """Return the names of the facts that the template takes."""
         return frozenset(name for _, name, _, _ in _FORMATTER.parse(self.template) if name)
 
+    def without_objects(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the facts, with the type alone of what the sentence would quote and is no text, number or path.
+
+        An error is logged and pickled with its facts.
+        """
+        quoted = {name for _, name, _, conversion in _FORMATTER.parse(self.template) if conversion == "r"}
+        return {
+            name: TypeName(f"<{type(fact).__name__}>") if name in quoted and not isinstance(fact, _QUOTED) else fact
+            for name, fact in facts.items()
+        }
+
     def sentence(self, **facts: object) -> str:
         """Render the sentence.
 
         Raises:
             KeyError: a fact of the template is not given.
         """
-        return _FORMATTER.vformat(self.template, (), facts)
+        return _FORMATTER.vformat(self.template, (), self.without_objects(facts))
 
     def statement(self, **facts: object) -> str:
         """Render what is wrong, without the advice: the template up to its first semicolon, without a full stop.
@@ -145,7 +160,7 @@ class Note(str):
     def __new__(cls, kind: Message, /, **facts: object) -> Self:
         """Render the sentence of a kind from its facts."""
         made = super().__new__(cls, kind.sentence(**facts))
-        made.kind, made.facts = kind, facts
+        made.kind, made.facts = kind, kind.without_objects(facts)
         return made
 
     def __getnewargs_ex__(self) -> tuple[tuple[Message], dict[str, Any]]:
@@ -184,6 +199,7 @@ class InputError(ValueError):
         self.facts: Mapping[str, Any] = facts
         if isinstance(message, Message):
             self.kind = self.message = message
+            self.facts = message.without_objects(facts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # In another process no constructor runs: a subclass may take other arguments than the sentence.
@@ -238,11 +254,11 @@ def parse_number(value: float | str, kind: type[float] = float) -> float:
 
     Raises:
         ValueError: it holds none, or its digits are grouped: Python takes 1_5, a slip for 1.5, as fifteen.
-        TypeError: it is a truth value, which Python takes as 1, or as the kind does.
+        TypeError: it is a truth value, which Python takes as 1, or neither text nor number.
         OverflowError: as the kind does.
     """
-    if type(value).__name__ in ("bool", "bool_"):  # Python's and numpy's, which is not loaded here
-        raise TypeError("a truth value")
+    if isinstance(value, bool) or not isinstance(value, str | Number):  # numpy's truth values are no numbers
+        raise TypeError("a truth value, or an object")
     if isinstance(value, str) and "_" in value:
         raise ValueError("grouped digits")
     return kind(value)
@@ -287,6 +303,17 @@ def one_of(name: str, value: str, allowed: Iterable[str]) -> str:
     if value not in words:
         raise InputError(ArgumentMessage.NOT_ONE_OF, name=name, allowed=words, given=value)
     return value
+
+
+def encodable(text: str) -> str:
+    """Return a text that a table may have.
+
+    Raises:
+        InputError: it has half of a character, as of a terminal with another encoding.
+    """
+    with reraised_as(InputError(ArgumentMessage.NOT_UNICODE, given=text), UnicodeEncodeError):
+        text.encode()
+    return text
 
 
 def check_fits_in_memory(n: int, width: int) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 
 import numpy as np
 
+from pmtcore.base.arguments import checked_methods
 from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
@@ -95,6 +96,7 @@ def wald(deviation: np.ndarray, covariance: np.ndarray, freedom: float) -> WaldT
     return WaldTest(size / q, pvalue, q, freedom)
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class PredictedMeans:
     """Predicted means of rows with their standard errors, in the names of statsmodels.
@@ -118,7 +120,7 @@ class PredictedMeans:
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return mean, its standard error and limits, and limits of a new row where there are any."""
-        quantile = student.isf(alpha / 2, self.freedom)
+        quantile = student.isf((1 - _checked(1 - alpha)) / 2, self.freedom)
         columns = {"mean": self.predicted_mean, "mean_se": self.slope(self.linear) * self.se_mean}
         low, high = self._around(quantile * self.se_mean)
         columns |= {"mean_ci_lower": self.mean(low), "mean_ci_upper": self.mean(high)}
@@ -132,6 +134,7 @@ class PredictedMeans:
         return np.minimum(self.centre - half, self.linear), np.maximum(self.centre + half, self.linear)
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Results:
     """Estimates of one regression and everything that follows from them.
@@ -474,7 +477,7 @@ class Results:
                 ahead, behind = self._sum(left), self._sum(other or "0")
             rows.append(ahead[0] - behind[0])
             right.append(behind[1] - ahead[1])
-            if not np.all(np.isfinite([*rows[-1], right[-1]])):
+            if not np.all(np.isfinite([*rows[-1], right[-1]])) or not rows[-1].any():
                 raise InputError(ResultMessage.CONSTRAINT_FORM, given=given)
         return np.array(rows), np.array(right)
 
@@ -596,6 +599,6 @@ def _checked(level: float) -> float:
     Raises:
         InputError: it is no level of confidence.
     """
-    if not isinstance(level, int | float | np.number) or not 0.5 <= level < 1:
+    if not 0.5 <= level < 1:
         raise InputError(ResultMessage.LEVEL_RANGE, level=level)
     return float(level)

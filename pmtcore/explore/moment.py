@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.accounting.budgets import Budget
+from pmtcore.base.arguments import checked_methods
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import ExploreMessage, FaceMessage, InputError, reraised_as, whole_number_between
 from pmtcore.base.symmetric import eigenvector_root
@@ -44,6 +45,7 @@ from pmtcore.methods.joint_moment.record import Record, record_from_bytes
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import INTERCEPT, PublicData
 from pmtcore.tables.formula import Factor, category, columns_of, parse
+from pmtcore.tables.sources import narwhals_frame
 
 _LOADINGS = 5  # components with bands: more explain little, and each costs as much
 MARK = "synthetic"
@@ -136,6 +138,7 @@ class Model(TypedDict, total=False):
     intercept: bool
 
 
+@checked_methods
 class Moment:
     """A released joint moment: every question to it is post-processing and spends nothing.
 
@@ -159,8 +162,10 @@ class Moment:
         """Return columns (k, q) of these names from rows of a frame: derived ones by their rules, dummies from levels.
 
         Raises:
-            InputError: a column is missing.
+            InputError: a column is missing, or the rows are no table.
         """
+        if narwhals_frame(frame) is None:
+            raise InputError(FaceMessage.NOT_A_FRAME, table="new", given=type(frame).__name__)
         given = (
             pd.DataFrame({name: frame[name] for name in frame.columns})
             if not isinstance(frame, pd.DataFrame)
@@ -173,7 +178,7 @@ class Moment:
         if name == INTERCEPT:
             return np.ones(len(frame))
         if name in frame.columns:
-            return np.asarray(frame[name], dtype=float)
+            return pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float)
         if name in rules:
             return rules[name].apply([self._column(frame, part) for part in rules[name].of])
         column, equals, level = name.partition("=")
@@ -536,10 +541,10 @@ def synthetic_rows(
     stretched to the released mean and spread; dummies stay 0 and 1. A column says that the rows are synthetic.
 
     Raises:
-        InputError: a number of rows out of range.
+        InputError: a number of rows or a seed out of range.
     """
     whole_number_between("synthetic rows", count, 1, _MOST)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(whole_number_between("seed", seed, 0, 2**63 - 1))
     mean, cov, _ = marginals.centred()
     sd = np.sqrt(np.maximum(np.diag(cov)[1:], 0.0))
     r, _ = marginals.units()

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from pmtcore.base.messages import ExploreMessage, InputError
+from pmtcore.base.messages import ExploreMessage, InputError, whole_number_between
 from pmtcore.explore.regression import Regression
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.methods.joint_moment.influence import RowInfluence
@@ -16,6 +16,7 @@ POINTS = 31  # of a path, several a decade
 _SWEEPS = 60  # of coordinates at each penalty, each started at the last one's solution
 _CLOSE = 1e-6  # relative change at which a sweep has ended: below what is printed
 _MOST_SUBSET_FEATURES = 14  # 2^14 subsets answer in about a second
+_MOST_DRAWS = 10_000  # shares known to half a percent
 _DRAWS = 60  # of noise and sampling: shares known to six percent
 
 
@@ -77,8 +78,9 @@ def lasso_path(fit: Regression, draws: int = _DRAWS) -> Path:
         draws: moments drawn from noise and sampling, for the shares in which each feature is chosen.
 
     Raises:
-        InputError: no intercept, or no feature beside it.
+        InputError: no intercept, no feature beside it, or a number of draws out of range.
     """
+    whole_number_between("draws", draws, 0, _MOST_DRAWS)
     if not fit.constant or not fit.features:
         raise InputError(ExploreMessage.LASSO_NEEDS_INTERCEPT)
     state, response, features = fit.state, fit.fit.response, fit.fit.features

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 import numpy as np
 
 from pmtcore.accounting.budgets import of_person
+from pmtcore.base.arguments import checked_methods
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import f_distribution, student
 from pmtcore.base.escaping import one_line
@@ -55,6 +56,7 @@ class MomentDesign(Protocol):
         ...
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Reported):
     """A regression of one column on others.
@@ -170,7 +172,7 @@ class Regression(Reported):
         Raises:
             InputError: a name that is no coefficient, or none.
         """
-        if not names:
+        if not len(names):
             raise InputError(ExploreMessage.JOINT_TEST_EMPTY)
         c = np.array([self._row({name: 1.0}) for name in dict.fromkeys(names)])
         return wald(c @ self.fit.coefficients, c @ self.fit.total @ c.T, self.freedom)
@@ -181,7 +183,7 @@ class Regression(Reported):
     @overload
     def predict(self, values: pd.DataFrame) -> np.ndarray: ...
 
-    def predict(self, values: Mapping[str, float] | pd.DataFrame) -> Predicted | np.ndarray:
+    def predict(self, values: object) -> Predicted | np.ndarray:
         """Return the prediction at values of the features by name, with its limits; or means (k,) of a frame's rows.
 
         Raises:
@@ -413,7 +415,7 @@ def regression(
         raise InputError(ExploreMessage.COLUMN_TWICE)
     if not used:
         raise InputError(ExploreMessage.NOTHING_TO_REGRESS)
-    if not (math.isfinite(lam) and 0 <= lam <= 1e300):
+    if not 0 <= lam <= 1e300:
         raise InputError(ExploreMessage.PENALTY_RANGE)
     places = [list(names).index(name) for name in used]
     fit = solve(state, list(names).index(response), places, lam, free=(0,) if intercept else ())

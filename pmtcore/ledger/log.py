@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pmtcore.base.arguments import checked_methods
 from pmtcore.base.exports import plain
-from pmtcore.base.messages import FaceMessage, InputError, LedgerMessage, number_between
+from pmtcore.base.messages import InputError, LedgerMessage, number_between
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger import chain
 from pmtcore.ledger.account import (
@@ -60,6 +61,7 @@ class UnclearSpend(LedgerError):
             self.kind, self.message, self.facts = cause.kind, cause.message, cause.facts
 
 
+@checked_methods
 class Ledger:
     """A ledger at a database URL, or a file name for SQLite.
 
@@ -72,8 +74,6 @@ class Ledger:
     """
 
     def __init__(self, url: str | Path, *, make: bool = True, unsealed: bool = False) -> None:
-        if not isinstance(url, str | Path):
-            raise LedgerError(FaceMessage.LEDGER_FORM)
         self._database = Database(str(url), make, unsealed)
         self.agreements = Agreements(self._database)
 
@@ -210,8 +210,6 @@ class Ledger:
 
     def entry(self, key: str) -> Entry | None:
         """Return the spend of that key."""
-        if not isinstance(key, str):
-            stripped_name(key, "key")
         with self._database.reading() as connection:
             return read_entry(connection, self._database.key, key)
 

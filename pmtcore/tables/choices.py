@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from pmtcore.accounting.budgets import FIRST, Unit
-from pmtcore.base.messages import InputError, TableMessage, number_between, one_of, reraised_as
+from pmtcore.base.messages import InputError, TableMessage, encodable, number_between, one_of, reraised_as
 from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.kinds import KINDS, LIKE, OFFERED, Kind, as_kind, number_format
@@ -85,6 +86,8 @@ class Choices:
         one_of("unseen", self.unseen, UNSEEN_POLICIES)
         one_of("collinear", self.collinear, COLLINEAR_POLICIES)
         one_of("covariates", self.covariates, COVARIATES)
+        for text in chain([self.positive or ""], self.kinds.values(), *self.levels.values()):
+            encodable(text)
         for name, kind in self.kinds.items():
             as_kind(kind, f"kind of {name!r}")
         number_between("public ridge", self.public_ridge, 0.0, 1e6)

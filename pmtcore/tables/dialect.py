@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pmtcore.base.arguments import check_arguments
 from pmtcore.base.json_fields import JsonFields
-from pmtcore.base.messages import ArgumentMessage, InputError, TableMessage, one_of, reraised_as
+from pmtcore.base.messages import InputError, TableMessage, one_of, reraised_as
 from pmtcore.tables.limits import MAX_COLUMNS
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
@@ -51,8 +52,7 @@ class Dialect(JsonFields):
         one_of("encoding", self.encoding, ENCODINGS)
         one_of("decimal", self.decimal, DECIMALS)
         one_of("quoting", self.quoting, QUOTING)
-        if not isinstance(self.row_names, bool):
-            raise InputError(ArgumentMessage.NOT_TRUE_OR_FALSE, name="row_names", given=self.row_names)
+        check_arguments(type(self).__init__, {"row_names": self.row_names})
 
     def mark(self, separator: str | None) -> str | None:
         """Return the decimal mark of numbers in a file of this separator, for :func:`pmtcore.tables.cells.numbers`."""

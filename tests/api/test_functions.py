@@ -89,9 +89,9 @@ def test_the_local_model(private, public, tmp_path):
     [
         ({"rows": 0}, ArgumentMessage.OUT_OF_RANGE),
         ({"features": 0}, ArgumentMessage.OUT_OF_RANGE),
-        ({"bound": "x"}, ArgumentMessage.NOT_A_NUMBER),
+        ({"bound": "x"}, ArgumentMessage.WRONG_TYPE),
         ({"response": (0,)}, AuditMessage.RESPONSE_RANGE),
-        ({"response": 1}, AuditMessage.RESPONSE_RANGE),
+        ({"response": 1}, ArgumentMessage.WRONG_TYPE),
         ({"tables": (1, 2)}, AuditMessage.NOT_ONE_ROW_APART),
         ({"tables": (([1.0], [1.0]), ([2.0], [1.0]))}, AuditMessage.NOT_ONE_ROW_APART),
     ],

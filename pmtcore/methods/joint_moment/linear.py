@@ -180,7 +180,10 @@ class Fit:
         default = self.state.default_freedom
         known = None if default is None else default.of(self.response, self.features)
         if known is None:
-            return self.state.influence.freedom(contrasts @ self.a, self.b)
+            some = contrasts.any(axis=1)  # a contrast of nothing is known
+            freedom = np.full(len(contrasts), np.inf)
+            freedom[some] = self.state.influence.freedom(contrasts[some] @ self.a, self.b)
+            return freedom
         return np.min(np.where(contrasts != 0, known, np.inf), axis=1)
 
     @cached_property
