@@ -38,6 +38,8 @@ _MOST_ROWS = 10**12  # beyond it a declared count is a typing error
 _TEXT_FILE = re.compile(r"csv|tsv|txt|json", re.IGNORECASE)
 # A query with an order, perhaps in a part of it only.
 _ORDER = re.compile(r"\bORDER\b", re.IGNORECASE)
+# What SQLite calls a column without a name that it takes.
+_RENAMED = re.compile(r"column\d+(:\d+)?")
 # User and password in an address, left out of the digest: a new password makes no other table.
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 # Databases in which a name in double quotes is that of a column, as it is written.
@@ -66,8 +68,8 @@ class QuerySource:
 
     def __init__(self, url: str, query: str, where: str = "The query") -> None:
         self._url, self.query, self._where = url, query.strip().rstrip(";"), where
-        self._columns = [str(name) for name in self._shape()]  # as the database has them
-        self.names = tuple(name.strip() for name in self._columns)
+        self._columns = [str(name) for name in self._shape()]  # as a query around this one has them
+        self.names = tuple(str(name).strip() for name in self._own_names())
         check_names(self.names, where, hide_names=True)
 
     @property
@@ -110,6 +112,13 @@ class QuerySource:
         for names, _, _ in self._answers(f"SELECT * FROM ({self.query}) AS shape WHERE 1 = 0", 1, []):  # noqa: S608
             return names
         raise InputError(TableMessage.QUERY_WITHOUT_COLUMNS, where=self._where)
+
+    def _own_names(self) -> Sequence[str]:
+        """Return the names of the columns; in a query inside another SQLite calls one named true or false otherwise."""
+        if self._url.startswith("sqlite") and any(map(_RENAMED.fullmatch, self._columns)):
+            for names, _, _ in self._answers(self.query, 1, []):
+                return names
+        return self._columns
 
     def _answers(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
         """Yield names and chunks of the columns at these places; one empty chunk where there are no rows."""

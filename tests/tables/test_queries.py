@@ -97,6 +97,28 @@ def test_a_query_with_an_order_is_asked_as_it_is(url, monkeypatch):
     assert queries == [source.query]
 
 
+KEYWORDS = ("true", "FALSE", "null", "rowid", "column1", "column3", "current_date", "a:1", "a.b", "select *", "y")
+
+
+@pytest.mark.parametrize("database", ["sqlite", "duckdb"])
+@pytest.mark.parametrize("names", [KEYWORDS[:1], KEYWORDS[1:3], ("y", "column1", "true"), KEYWORDS])
+def test_columns_that_are_called_like_words_of_the_language_keep_their_names(database, names, tmp_path):
+    """SQLite calls a column true another name in a query inside a query, where its own name is a text."""
+    columns = ", ".join(f'"{name}" INTEGER' for name in KEYWORDS)
+    table = f"CREATE TABLE words ({columns})"
+    insert = f"INSERT INTO words VALUES ({', '.join('?' * len(KEYWORDS))})"
+    rows = [[k * len(KEYWORDS) + j for j in range(len(KEYWORDS))] for k in range(5)]
+    place = tmp_path / "words.db"
+    connection = sqlite3.connect(place) if database == "sqlite" else pytest.importorskip("duckdb").connect(str(place))
+    connection.execute(table)
+    connection.executemany(insert, rows)
+    connection.commit()
+    connection.close()
+    source = QuerySource(f"{database}://{'/' if database == 'sqlite' else ''}{place}", "SELECT * FROM words")
+    assert source.names == KEYWORDS
+    assert cells(source, names) == [tuple(float(row[KEYWORDS.index(name)]) for name in names) for row in rows]
+
+
 TIMES = [
     *("'infinity'::date", "'-infinity'::date", "'4713-01-01 BC'::date", "'20200-01-02'::date", "NULL::date"),
     *("'infinity'::timestamp", "'294276-01-01'::timestamp", "'-infinity'::timestamptz", "'24:00'::time"),
