@@ -239,7 +239,8 @@ def iterate(
     weights = np.array(np.broadcast_to(stack.start(), (t, p)))
     # The first weights have no Lambda in them, so fits that share a draw of b mostly begin with one and the same fit.
     apart, of = np.unique(np.hstack([b, weights]), axis=0, return_inverse=True)
-    first = limit(data, apart[:, :p], apart[:, p:] + 1e-9, _loose(data), start=np.zeros((len(apart), p)))
+    rough = _loose(data) * _ROUGH_FACTOR
+    first = limit(data, apart[:, :p], apart[:, p:] + 1e-9, rough, start=np.zeros((len(apart), p)))
     theta, known = first.theta[of], _DerivativeCache(first.theta[of], *(part[of] for part in first.derivatives))
     live, centre, matrix = np.arange(t), np.zeros((t, p)), np.zeros((p, p))
     for count in range(rounds - 1):

@@ -197,41 +197,43 @@ class NearHessians:
     each. A Hessian that has been returned often without an end is computed anew at the solver's current point.
 
     Args:
-        own: the Hessian (p, p) of the sum at coefficients (p,).
+        own: the Hessians (t, p, p) of the sum at coefficients (t, p).
         scale: that the sum is divided by for the mean curvature of a row over the largest.
+        near: root mean square of the difference of predictors up to which a Hessian serves.
     """
 
-    def __init__(self, own: Callable[[np.ndarray], np.ndarray], scale: float) -> None:
-        self._own, self._scale = own, scale
+    def __init__(self, own: Callable[[np.ndarray], np.ndarray], scale: float, near: float = _NEAR) -> None:
+        self._own, self._scale, self._distance = own, scale, near
         self._root: np.ndarray = np.empty((0, 0))
-        self._places: list[np.ndarray] = []
+        self._places: np.ndarray = np.empty((0, 0))
         self._hessians: list[np.ndarray] = []
         self._served: list[int] = []
 
     def at(self, theta: np.ndarray) -> np.ndarray:
         """Return Hessians (t, p, p) of points whose predictors are near those of coefficients (t, p)."""
-        serving = [self._near(coefficients) for coefficients in theta]
-        hessians = np.stack([self._hessians[at] for at in serving])
+        if not self._hessians:
+            self._hessians, self._served = list(self._own(theta[:1])), [0]
+            first = self._hessians[0]
+            self._root = np.linalg.cholesky(first / self._scale + _LEAST_CURVATURE * np.eye(len(first)))
+            self._places = theta[:1] @ self._root
+        serving, new = [], []
+        for at, place in enumerate(theta @ self._root):
+            far = np.linalg.norm(self._places - place, axis=1)
+            nearest = int(np.argmin(far))
+            if not far[nearest] <= self._distance:
+                # Made below together with the others: one pass over the rows serves them all.
+                nearest = len(self._places)
+                self._places = np.vstack([self._places, place])
+                new.append(at)
+            serving.append(nearest)
+        if new:
+            self._hessians += list(self._own(theta[new]))
+            self._served += [0] * len(new)
         for at in set(serving):
             self._served[at] += 1
             if self._served[at] == _MOST_SERVED:
-                self._places[at] = np.full(len(self._root), np.inf)
-        return hessians
-
-    def _near(self, coefficients: np.ndarray) -> int:
-        """Return the place in the list of the Hessian that serves, made here where none is near."""
-        if self._places:
-            far = np.linalg.norm(np.stack(self._places) - coefficients @ self._root, axis=1)
-            nearest = int(np.argmin(far))
-            if far[nearest] <= _NEAR:
-                return nearest
-        hessian = self._own(coefficients)
-        if not self._places:
-            self._root = np.linalg.cholesky(hessian / self._scale + _LEAST_CURVATURE * np.eye(len(hessian)))
-        self._places.append(coefficients @ self._root)
-        self._hessians.append(hessian)
-        self._served.append(0)
-        return len(self._hessians) - 1
+                self._places[at] = np.inf
+        return np.stack([self._hessians[at] for at in serving])
 
 
 @dataclass(frozen=True)
@@ -275,7 +277,10 @@ class Data(Generic[Loss_co]):
 
     @cached_property
     def _hessians(self) -> NearHessians:
-        return NearHessians(lambda theta: self.rows.hessian(self.loss, theta), self.count * self.loss.curvature)
+        def own(theta: np.ndarray) -> np.ndarray:
+            return np.stack([self.rows.hessian(self.loss, each) for each in theta])
+
+        return NearHessians(own, self.count * self.loss.curvature)
 
 
 def weighted_gram(rows: Rows) -> np.ndarray:

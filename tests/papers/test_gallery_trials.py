@@ -14,7 +14,7 @@ from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm import families
 from pmtcore.glm.losses import LOGISTIC
 from pmtcore.glm.rows import Rows
-from pmtcore.glm.solvers import Penalty, minimize
+from pmtcore.glm.solvers import NearHessians, Penalty, minimize
 from pmtcore.local import estimators, setup
 from pmtcore.mechanisms.minimizer import LossSums
 from pmtcore.mechanisms.perturbed import add_remove
@@ -26,7 +26,9 @@ from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.erm import (
     CachedSums,
     Trial,
+    adult,
     area,
+    coefficients,
     corner_trial,
     fit_together,
     moor_trial,
@@ -287,7 +289,7 @@ def test_sums_of_coded_rows_are_those_of_the_rows():
     for ours, plain in zip(losses.derivatives(beta.T), full, strict=True):
         np.testing.assert_allclose(ours, plain, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(losses.value(beta.T), w @ LOGISTIC.value(x @ beta, y[:, None]))
-    fit = losses.fitted(np.full(5, 0.01), 0.1 * np.eye(5))
+    fit = losses.fitted(np.full(5, 0.01), 0.1 * np.eye(5)).theta[0]
     gradient = losses.derivatives(fit[None])[0][0] / 300 + 0.01 + 0.1 * fit
     np.testing.assert_allclose(gradient, 0, atol=1e-5)
 
@@ -308,9 +310,12 @@ def test_releases_of_coded_rows_are_those_of_the_methods(id, scale):
     (private, x, y), (public, public_x, _) = _coded(rng, 20_000), _coded(rng, 20_000)
     public = replace(public, levels=private.levels)
     public_x[:, 2:] = private.levels[public.codes]
-    sides = [Side.of(rows, y, scale == "rows") for rows in (private, public)]
+    sides = [Side.of(rows, y) for rows in (private, public)]
+    if scale == "rows":
+        sides = [side.unit for side in sides]
+    firsts = [side.firsts([9000, 20_000]) for side in sides]
     for n in (9000, 20_000):
-        fast = released(id, *(side.part(slice(n)) for side in sides), names, mus=mus, seed=3)
+        fast = released(id, *(first[n] for first in firsts), names, mus=mus, seed=3)
         known = _unlabelled((public_x * sides[1].scale[:, None])[:n], names)
         rows = PrivateRows.from_arrays((x * sides[0].scale[:, None])[:n], y[:n], names)
         slow = collected(id, known, rows, mus, values={}, seed=3)
@@ -325,7 +330,7 @@ def test_whether_a_scale_has_a_root_is_told_from_counted_scores():
     rng = np.random.default_rng(9)
     (rows, x, y), link = _coded(rng, 4000), estimators.of_family(families.LOGISTIC)
     slopes = rng.normal(0, 1, (60, 5)) * np.geomspace(0.003, 3, 60)[:, None]
-    fast = accuracy.scales(Side.of(rows, y, unit=False), x.mean(axis=0), slopes)
+    fast = accuracy.scales(Side.of(rows, y), x.mean(axis=0), slopes)
     slow = np.array([estimators.scale_root(link, (x - x.mean(axis=0)) @ each) for each in slopes])
     assert 10 < np.isnan(slow).sum() < 50
     assert np.sum(np.isnan(fast) != np.isnan(slow)) <= 1, "a curve whose top is at 1 to rounding may be on either side"
@@ -342,6 +347,29 @@ def test_rows_that_stay_give_the_same_bits():
     assert np.array_equal(kept.value(theta), passes.value(theta))
     for of_kept, of_passes in zip(kept.derivatives(theta), passes.derivatives(theta), strict=True):
         assert np.array_equal(of_kept, of_passes)
+
+
+def test_sums_of_sparse_rows_are_those_of_the_passes():
+    """Values and gradients of Adult's rows, some of them clipped, and Hessians at the points where they are formed."""
+    if not entry_of("adult").available:
+        pytest.skip("Adult is not here")
+    at = Trial(adult(2), 0.8, 1e-4, 5)
+    setting = replace(at.published("napp-erm", {}).ground, radius=2.0)
+    ours, passes = setting.clipped(at.drawn.rows), Setting.clipped(setting, at.drawn.rows)
+    theta = np.random.default_rng(1).normal(0, 2, (2, at.drawn.x.shape[1]))
+    np.testing.assert_allclose(ours.value(theta), passes.value(theta))
+    for of_ours, of_passes in zip(ours.derivatives(theta), passes.derivatives(theta), strict=True):
+        np.testing.assert_allclose(of_ours, of_passes, rtol=1e-9, atol=1e-6)
+
+
+def test_a_fit_without_privacy_is_made_once_for_all_budgets():
+    """It has no noise: its coefficients are those of a trial at each budget alone."""
+    trials = [Trial(table4(2, "logistic", 300), epsilon, 0.0, 5) for epsilon in (0.3, 3.0)]
+    tried, lams = [("without privacy", "non-private", {}), ("DP-ERM", "dp-erm", {})], (0.5, 2.0)
+    both = coefficients(trials, tried, lams)
+    for at, trial in enumerate(trials):
+        for series, theta in coefficients([trial], tried, lams).items():
+            np.testing.assert_allclose(both[series][at], theta[0], rtol=0, atol=1e-5)
 
 
 def test_plans_of_ours_are_made_once_for_all_budgets():
@@ -361,13 +389,14 @@ def test_hessians_of_points_near_by_lead_to_the_same_fits():
     y = (rng.random(400) < expit(x @ np.arange(6.0))).astype(float)
     rows = PrivateRows.from_arrays(x, y, tuple(f"x{j}" for j in range(6)))
     exact = LossSums.clipped(rows, LOGISTIC, 3.0)
-    formed = []
+    near, formed = CachedSums(exact, Rows(x, y, np.ones(400))), []
 
     def own(theta):
-        formed.append(theta)
-        return exact.derivatives(theta[None])[1][0]
+        formed.extend(theta)
+        return exact.derivatives(theta)[1]
 
-    near = CachedSums(exact, Rows(x, y, np.ones(400)), own)
+    hessians = NearHessians(own, 400 * LOGISTIC.curvature)
+    near.derivatives = lambda theta: (exact.derivatives(theta)[0], hessians.at(theta))
     penalty = Penalty.of(rng.normal(0, 3, (8, 6)), 2.0, 0.0, np.full((8, 6), 1.5))
     fits = [minimize(sums, penalty, 1e-9).theta for sums in (exact, near)]
     assert np.allclose(*fits, rtol=0, atol=1e-8) and np.any(fits[0] == 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
@@ -18,7 +18,7 @@ from scipy.linalg import block_diag, solve_triangular
 from pmtcore.base.private_rows import Private
 from pmtcore.base.symmetric import isometric_scale, upper_triangle
 from pmtcore.glm.families import LOGISTIC
-from pmtcore.glm.solvers import Derivatives, Penalty, decrement, minimize
+from pmtcore.glm.solvers import Derivatives, Penalty, Solution, decrement, minimize
 from pmtcore.local import estimators, setup
 from pmtcore.local.protocol import Configuration, moments_from_reports
 from pmtcore.mechanisms.noise import SeededNoise
@@ -98,7 +98,7 @@ class CodedRows:
 
 @dataclass(frozen=True, eq=False)
 class CodedLosses:
-    """The logistic loss of coded rows, weighted, as a solver takes it; Hessians are those of points near by."""
+    """The logistic loss of coded rows, weighted, as a solver takes it."""
 
     rows: CodedRows
     response: np.ndarray
@@ -125,32 +125,66 @@ class CodedLosses:
         gradients = self.rows.first(self.weights[:, None] * LOGISTIC.first(scores, y)).T
         return gradients, np.stack([self.rows.second(self.weights * each) for each in LOGISTIC.second(scores, y).T])
 
-    def fitted(self, linear: np.ndarray, matrix: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
-        """Return the minimizer (p,) of the mean loss plus ``linear' b + b' matrix b / 2``.
+    def fitted(self, linear: np.ndarray, matrix: np.ndarray, start: np.ndarray | None = None) -> Solution:
+        """Return the minimizer (1, p) of the mean loss plus ``linear' b + b' matrix b / 2``.
 
         Args:
             start: where it begins; at the fit to every 16th row if ``None``.
         """
         if start is None:
             few = slice(None, None, _FEW)
-            start = CodedLosses(self.rows.part(few), self.response[few], self.weights[few]).fitted(
-                linear, matrix, np.zeros(len(linear))
+            start = (
+                CodedLosses(self.rows.part(few), self.response[few], self.weights[few])
+                .fitted(linear, matrix, np.zeros(len(linear)))
+                .theta[0]
             )
         penalty = Penalty.of(self.count * linear, 0.0, matrix=self.count * matrix)
-        return minimize(self, penalty, _SETTLED * math.sqrt(self.count), start, measure=decrement).theta[0]
+        return minimize(self, penalty, _SETTLED * math.sqrt(self.count), start, measure=decrement)
+
+    def continued(self, fewer: Solution, matrix: np.ndarray, first: int) -> np.ndarray:
+        """Return where the fit to the rows begins: one Newton step from that to the first of them.
+
+        Only the new rows are read: at its end the fit to the first knows their derivatives.
+
+        Args:
+            fewer: the fit to the first rows.
+            matrix: of the penalty (p, p).
+            first: number of the first rows.
+        """
+        new = slice(first, None)
+        more = CodedLosses(self.rows.part(new), self.response[new], self.weights[new]).derivatives(fewer.theta)
+        gradient, hessian = (one[0] + two[0] for one, two in zip(fewer.derivatives, more, strict=True))
+        theta, ridge = fewer.theta[0], self.count * matrix
+        return np.asarray(theta - np.linalg.solve(hessian + ridge, gradient + ridge @ theta))
 
 
-@cache
-def _rows_of(table: str, label: float) -> tuple[CodedRows, np.ndarray, tuple[str, ...]]:
-    """Return z-scores of all columns that vary and a column of ones, whether each row has the label, and names."""
-    x, y, names = table_as_numbers(table, "z", False)
-    varies = np.ptp(x, axis=0) > 0
-    coded = np.array([len(np.unique(column[:1000])) <= _CODED and len(np.unique(column)) <= _CODED for column in x.T])
-    order = [*np.flatnonzero(varies & ~coded), *np.flatnonzero(varies & coded)]
-    last = np.column_stack([x[:, varies & coded], np.ones(len(x))])
-    _, first, codes = np.unique(estimators.row_keys(last), return_index=True, return_inverse=True)
-    rows = CodedRows(np.ascontiguousarray(x[:, varies & ~coded].T), codes, last[first])
-    return rows, (y == label).astype(float), (*[names[at] for at in order], "one")
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums over rows x with weights w and v and responses y: moments about 0, which give those about any shift.
+
+    Attributes:
+        count, first, second: ``sum w``, ``sum w x`` (p,) and ``sum w x x'`` (p, p).
+        responses, cross: ``sum v y`` and ``sum v x y`` (p,).
+    """
+
+    count: float
+    first: np.ndarray
+    second: np.ndarray
+    responses: float
+    cross: np.ndarray
+
+    def __add__(self, other: Moments) -> Moments:
+        """Return the sums over the rows of both."""
+        return Moments(*(one + two for one, two in zip(vars(self).values(), vars(other).values(), strict=True)))
+
+    def gram_about(self, shift: np.ndarray) -> np.ndarray:
+        """Return ``sum w (x - shift)(x - shift)'``."""
+        mixed = np.outer(self.first, shift)
+        return np.asarray(self.second - mixed - mixed.T + self.count * np.outer(shift, shift))
+
+    def cross_about(self, shift: np.ndarray) -> np.ndarray:
+        """Return ``sum v (x - shift) y``."""
+        return np.asarray(self.cross - shift * self.responses)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,23 +196,51 @@ class Side:
         scale: number of each row (n,).
         squares: squared length of each row in this scale (n,).
         response: label of each row (n,).
+        fewer: a side of the first of these rows, whose moments are part of those of all.
     """
 
     rows: CodedRows
     scale: np.ndarray
     squares: np.ndarray
     response: np.ndarray
+    fewer: Side | None = None
 
     @classmethod
-    def of(cls, rows: CodedRows, response: np.ndarray, unit: bool) -> Side:
-        """Return the rows as they are, or each made of length 1."""
+    def of(cls, rows: CodedRows, response: np.ndarray) -> Side:
+        """Return the rows as they are."""
         squares = rows.squares(np.eye(len(rows.numbers) + rows.levels.shape[1]))
-        ones = np.ones(len(squares))
-        return cls(rows, 1 / np.sqrt(squares), ones, response) if unit else cls(rows, ones, squares, response)
+        return cls(rows, np.ones(len(squares)), squares, response)
+
+    @property
+    def unit(self) -> Side:
+        """Return the rows, each made of length 1."""
+        return Side(self.rows, self.scale / np.sqrt(self.squares), np.ones(len(self.squares)), self.response)
 
     def part(self, which: slice | np.ndarray) -> Side:
         """Return some rows."""
         return Side(self.rows.part(which), self.scale[which], self.squares[which], self.response[which])
+
+    def firsts(self, sizes: Sequence[int]) -> dict[int, Side]:
+        """Return the first rows, for each of some increasing numbers of them."""
+        sides: dict[int, Side] = {}
+        fewer = None
+        for n in sizes:
+            fewer = sides[n] = replace(self.part(slice(n)), fewer=fewer)
+        return sides
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Return the sums over all rows, of weights 1."""
+        new = self if self.fewer is None else self.part(slice(len(self.fewer.rows), None))
+        ones = np.ones(len(new.rows))
+        own = new.weighted(ones, ones)
+        return own if self.fewer is None else self.fewer.moments + own
+
+    def weighted(self, w: np.ndarray, v: np.ndarray) -> Moments:
+        """Return the sums with weights w and v (n,)."""
+        pulled = v * self.response
+        first, cross = self.rows.first(np.column_stack([w, pulled]) * self.scale[:, None]).T
+        return Moments(w.sum(), first, self.rows.second(w * self.scale**2), pulled.sum(), cross)
 
     def first(self, weights: np.ndarray) -> np.ndarray:
         """Return ``sum w x`` (p,) of weights (n,)."""
@@ -189,17 +251,31 @@ class Side:
         squares = self.squares - 2 * self.scale * self.rows.scores(shift) + shift @ shift
         return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
-    def gram(self, shift: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return ``sum w (x - shift)(x - shift)'`` of weights (n,)."""
-        mixed = np.outer(self.first(weights), shift)
-        return np.asarray(
-            self.rows.second(weights * self.scale**2) - mixed - mixed.T + weights.sum() * np.outer(shift, shift)
-        )
+    def clipped(self, shift: np.ndarray, radius: float, omitted: bool) -> Moments:
+        """Return the moments of rows whose distance from the shift is made at most the radius.
 
-    def cross(self, shift: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return ``sum w (x - shift) y`` of weights (n,)."""
-        pulled = weights * self.response
-        return self.first(pulled) - shift * pulled.sum()
+        Args:
+            omitted: a row beyond the radius counts for nothing, else it is drawn to it.
+        """
+        if math.sqrt(self.squares.max()) + np.linalg.norm(shift) <= radius:
+            return self.moments
+        lengths = self.lengths(shift)
+        beyond = np.flatnonzero(lengths > radius)
+        factor = np.zeros(len(beyond)) if omitted else radius / lengths[beyond]
+        return self.moments + self.part(beyond).weighted(factor**2 - 1, factor - 1)
+
+
+@cache
+def _table(table: str, label: float) -> tuple[Side, tuple[str, ...]]:
+    """Return z-scores of all columns that vary and a column of ones, with whether each row has the label, and names."""
+    x, y, names = table_as_numbers(table, "z", False)
+    varies = np.ptp(x, axis=0) > 0
+    coded = np.array([len(np.unique(column[:1000])) <= _CODED and len(np.unique(column)) <= _CODED for column in x.T])
+    order = [*np.flatnonzero(varies & ~coded), *np.flatnonzero(varies & coded)]
+    last = np.column_stack([x[:, varies & coded], np.ones(len(x))])
+    _, first, codes = np.unique(estimators.row_keys(last), return_index=True, return_inverse=True)
+    rows = CodedRows(np.ascontiguousarray(x[:, varies & ~coded].T), codes, last[first])
+    return Side.of(rows, (y == label).astype(float)), (*[names[at] for at in order], "one")
 
 
 def _moments(
@@ -207,10 +283,9 @@ def _moments(
 ) -> np.ndarray:
     """Return the coefficients (t, p) of paper C's Algorithm 1 or 2."""
     n, m, d = len(private.rows), len(public.rows), len(names)
-    every = np.ones(m)
     printed, gaussian = id.endswith("-printed"), "gaussian" in id
-    shift = public.first(every) / m
-    gram = public.gram(shift, every)
+    shift = public.moments.first / m
+    gram = public.moments.gram_about(shift)
     largest = float(np.linalg.norm(gram / m, 2))
     zeta = LocalMomentParameters().zeta
     radius = math.sqrt(5 * d * largest * math.log(n / zeta)) if gaussian else float(public.lengths(shift).max())
@@ -221,12 +296,11 @@ def _moments(
         by = replace(plan, repaired=replace(plan.repaired, public=without_rows, configuration=made))
     else:
         by = _configured(plan, without_rows, made)
-    lengths = private.lengths(shift)
-    # A row outside the radius is clipped; as printed, its device sends a symbol that is no number.
-    weights = (lengths <= radius).astype(float) if printed else np.minimum(1.0, radius / np.maximum(lengths, 1e-300))
-    seconds = upper_triangle(private.gram(shift, weights**2)) * isometric_scale(d)
-    sums = np.concatenate([seconds, private.cross(shift, weights)])
-    statistic = Private(sums / weights.sum() if printed else np.rint(sums / made.units()).astype(np.int64))
+    # As printed, the device of a row outside the radius sends a symbol that is no number.
+    moments = private.clipped(shift, radius, printed)
+    seconds = upper_triangle(moments.gram_about(shift)) * isometric_scale(d)
+    sums = np.concatenate([seconds, moments.cross_about(shift)])
+    statistic = Private(sums / moments.count if printed else np.rint(sums / made.units()).astype(np.int64))
     reports = np.vstack([by.at(mu).perturb(statistic, SeededNoise(seed, 1), 1).statistic for mu in mus])
     slopes = estimators.least_squares(*moments_from_reports(reports, d), (gram, m), n)
     return np.asarray(scales(public, shift, slopes)[:, None] * slopes)
@@ -298,7 +372,7 @@ def _whitened(
 ) -> np.ndarray:
     """Return the coefficients (t, p) of ``ldp-whitened`` on z-scores."""
     n, m, d = len(private.rows), len(public.rows), len(names)
-    moment = public.rows.second(np.ones(m)) / m
+    moment = public.moments.second / m
     units = np.sqrt(np.diag(moment))
     root = np.linalg.cholesky(moment / np.outer(units, units) + _TABLE_RIDGE * np.eye(d)) * units[:, None]
     inverse = solve_triangular(root, np.eye(d), lower=True)
@@ -314,7 +388,7 @@ def _whitened(
         linear = -public.first(weights) * (made.centre / m) - root @ score
         slope = weights @ public_lengths**2 * LOGISTIC.curvature / m / d
         ridge = (plan.mean_variance / max(slope, 1e-3) + 1e-6) * root @ root.T
-        fits.append(CodedLosses(public.rows, np.zeros(m), weights).fitted(linear, ridge))
+        fits.append(CodedLosses(public.rows, np.zeros(m), weights).fitted(linear, ridge).theta[0])
     return np.stack(fits)
 
 
@@ -362,30 +436,32 @@ def accuracy_trial(
         references: names of what the methods are compared with, of the two that are known here.
         methods: ids of the series, which the description of the figure names.
     """
-    rows, y, names = _rows_of(table, label)
-    order, d = np.random.default_rng(seed).permutation(len(y))[:rows_used], len(names)
-    train, test = order[:train_rows], order[train_rows:]
-    drawn = {
-        scale: [Side.of(rows, y, unit).part(which[: sizes[-1]]) for which in (train, train[::-1])]
-        for scale, unit in (("columns", False), ("rows", True))
-    }
-    test_rows, test_labels = rows.part(test), y[test] > _HALF
-    exact = np.zeros(d)
+    every, names = _table(table, label)
+    order, d = np.random.default_rng(seed).permutation(len(every.rows))[:rows_used], len(names)
+    train, test = order[:train_rows], every.part(order[train_rows:])
+    columns = [every.part(which[: sizes[-1]]) for which in (train, train[::-1])]
+    scaled = {"columns": columns, "rows": [side.unit for side in columns]}
+    drawn = {scale: [side.firsts(sizes) for side in sides] for scale, sides in scaled.items()}
+    test_labels = test.response > _HALF
+    zero, ridge = np.zeros(d), _TABLE_RIDGE * np.eye(d)
+    exact: tuple[Solution, int] | None = None  # the fit to fewer rows, and their number
     errors: Errors = {}
     for n in sizes:
         fits = {}
         if "always the larger class" in references:
             fits["always the larger class"] = np.append(np.zeros(d - 1), np.mean(test_labels) - _HALF)
         if "without privacy" in references:
-            private = drawn["columns"][0].part(slice(n))
+            private = drawn["columns"][0][n]
             losses = CodedLosses(private.rows, private.response, np.ones(n))
-            exact = fits["without privacy"] = losses.fitted(np.zeros(d), _TABLE_RIDGE * np.eye(d), exact)
+            start = zero if exact is None else losses.continued(exact[0], ridge, exact[1])
+            exact = losses.fitted(zero, ridge, start), n
+            fits["without privacy"] = exact[0].theta[0]
         mus = [mu_of(epsilon, n**-1.1) for epsilon in epsilons]
         for name, id, scale in series:
-            private, public = (side.part(slice(n)) for side in drawn[scale])
+            private, public = (side[n] for side in drawn[scale])
             beta = np.nan_to_num(released(id, private, public, names, mus=mus, seed=seed))
             fits |= {at_epsilon(name, epsilon): fit for epsilon, fit in zip(epsilons, beta, strict=True)}
-        positive = test_rows.scores(np.stack(list(fits.values()), axis=1)) > 0
+        positive = test.rows.scores(np.stack(list(fits.values()), axis=1)) > 0
         for name, share in zip(fits, np.mean(positive == test_labels[:, None], axis=0), strict=True):
             errors.setdefault(name, []).append(float(share))
     return errors

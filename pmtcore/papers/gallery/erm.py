@@ -7,7 +7,7 @@ add-remove-one, the paper's relation. Synthetic and public rows only.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 from scipy.integrate import trapezoid
-from scipy.sparse import csc_array, hstack
+from scipy.sparse import csc_array, csr_array, hstack
 from scipy.special import expit
 from scipy.stats import truncnorm
 
@@ -55,6 +55,7 @@ _SETTINGS: dict[str, tuple[float, np.ndarray]] = {  # half width of x, the 8 non
 }
 BOUNDS = {"linear": 0.5, "poisson": _COUNTS, "logistic": 0.0, "adult": 0.0}  # on residuals and counts
 ALMOST_NO_RIDGE = 1e-6  # Lambda0 of a fit without privacy: it leaves the minimizer one
+_NEAR = 0.1  # of predictors of Adult's rows: one pass makes many Hessians, and a smaller one saves few gradients
 _FLAT = 1e-6  # of the largest public square: directions that 50 or 300 public rows do not show
 
 
@@ -239,26 +240,53 @@ class CachedSums(LossSums[Loss]):
     Args:
         sums: of the clipped rows.
         rows: the same rows in memory.
-        near: the Hessian (p, p) of the sum at coefficients (p,), where that of an earlier point near by is to stand for
-            a point's own; ``None``: each has its own.
     """
 
-    def __init__(
-        self, sums: LossSums[Loss], rows: Rows, near: Callable[[np.ndarray], np.ndarray] | None = None
-    ) -> None:
+    def __init__(self, sums: LossSums[Loss], rows: Rows) -> None:
         super().__init__(sums._rows, sums.loss, sums.radius, sums.count)
         self._own = rows
-        self._near = None if near is None else NearHessians(near, sums.count * sums.loss.curvature)
 
     def value(self, theta: np.ndarray) -> np.ndarray:
         """Return the sums of losses (t,) at coefficients (t, p)."""
         return loss_values(self.loss, self._own, theta)
 
     def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradients (t, p) and Hessians (t, p, p)."""
+        return self._own.sums(self.loss, theta)
+
+
+class AdultSums(LossSums[Loss]):
+    """Sums of losses of Adult's rows, of whose columns few are not 0, with the Hessians of points near by.
+
+    Args:
+        sums: of the clipped rows.
+        rows: the same rows in memory.
+        which: rows of Adult's training table that they are.
+    """
+
+    def __init__(self, sums: LossSums[Loss], rows: Rows, which: np.ndarray) -> None:
+        super().__init__(sums._rows, sums.loss, sums.radius, sums.count)
+        sparse = csr_array(rows.features)
+        parts = [(sparse[part], rows.response[part, None]) for part in rows.parts(1)]
+        self._blocks = [(x, x.T, y) for x, y in parts]
+        self._which, self._shorter = which, rows.features[:, [0]]  # the column of ones says by what a row was clipped
+        self._near = NearHessians(self._hessians, sums.count * sums.loss.curvature, _NEAR)
+
+    def value(self, theta: np.ndarray) -> np.ndarray:
+        """Return the sums of losses (t,) at coefficients (t, p)."""
+        return np.sum([self.loss.value(x @ theta.T, y).sum(axis=0) for x, _, y in self._blocks], axis=0)
+
+    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradients (t, p) and Hessians (t, p, p), of points whose predictors are near where these serve."""
-        if self._near is None:
-            return self._own.sums(self.loss, theta)
-        return self._own.gradients(self.loss, theta), self._near.at(theta)
+        gradients = np.sum([turned @ self.loss.first(x @ theta.T, y) for x, turned, y in self._blocks], axis=0)
+        return gradients.T, self._near.at(theta)
+
+    def _hessians(self, theta: np.ndarray) -> np.ndarray:
+        """Return the Hessians (t, p, p) of these coefficients themselves, by one pass over the products of columns."""
+        curvature = np.zeros((_products().shape[0], len(theta)))
+        own = np.vstack([self.loss.second(x @ theta.T, y) for x, _, y in self._blocks])
+        curvature[self._which] = self._shorter**2 * own
+        return from_upper_triangle((_products().T @ curvature).T, theta.shape[1])
 
 
 @cache
@@ -274,19 +302,11 @@ class _CachedSetting(Setting):
 
     drawn: Draw
 
-    def clipped(self, rows: PrivateRows) -> CachedSums:
+    def clipped(self, rows: PrivateRows) -> CachedSums | AdultSums:
         """Return the sums of losses of the draw's rows."""
         y = self.loss.responses(self.drawn.y)
-        own = Rows(bounded(self.rows(self.drawn.x), self.radius), y, np.ones(len(y)))
-
-        def hessian(theta: np.ndarray) -> np.ndarray:
-            curvature = np.zeros(_products().shape[0])
-            shorter = own.features[:, 0]  # the column of ones says by what a row was clipped
-            curvature[self.drawn.which] = shorter**2 * self.loss.second(own.features @ theta, own.response)
-            return from_upper_triangle(curvature @ _products(), len(theta))
-
-        # Adult has so many columns that Hessians of a stack take nearly all of the time.
-        return CachedSums(super().clipped(rows), own, hessian if self.drawn.kind == "adult" else None)
+        own, sums = Rows(bounded(self.rows(self.drawn.x), self.radius), y, np.ones(len(y))), super().clipped(rows)
+        return CachedSums(sums, own) if self.drawn.which is None else AdultSums(sums, own, self.drawn.which)
 
 
 @dataclass(frozen=True)
@@ -375,7 +395,7 @@ def coefficients(trials: Sequence[Trial], tried: Tried, lams: Sequence[float]) -
         if id == "public-only":
             by_series[series] = [trials[0].own(id, values, lams)] * len(trials)
             continue
-        for at in trials:
+        for at in trials[:1] if id == "non-private" else trials:
             if id == "napp-public":
                 by_series.setdefault(series, []).append(at.own(id, values, lams))
                 continue
@@ -387,7 +407,9 @@ def coefficients(trials: Sequence[Trial], tried: Tried, lams: Sequence[float]) -
         outcomes = fit_together([plan for *_, plan in alike], rows, [source for _, _, source, _ in alike])
         for (series, *_), outcome in zip(alike, outcomes, strict=True):
             by_series.setdefault(series, []).append(outcome.coefficients)
-    return {series: np.vstack(theta).reshape(len(trials), len(lams), -1) for series, theta in by_series.items()}
+    stacks = {series: np.vstack(theta) for series, theta in by_series.items()}
+    p, shape = trials[0].drawn.x.shape[1], (len(trials), len(lams))
+    return {series: np.broadcast_to(theta.reshape(-1, len(lams), p), (*shape, p)) for series, theta in stacks.items()}
 
 
 def _at(
