@@ -85,15 +85,17 @@ def fit_together(
     b = np.vstack([noise[id(source)] for source in sources])
     data = first.prepared(rows)
     outcomes: dict[int, PrintedOutcome] = {}
+    alike: dict[tuple[str, float, bytes], np.ndarray] = {}  # of one target and noise in one form and draw
+    keys = [(p.selection, p.target.lam, each.tobytes()) for p, each in zip(plans, b, strict=True)]
     ways = [(p.fit, p.share, p.iterations) for p in (plan.parameters for plan in plans)]
     for way in dict.fromkeys(ways):
         at = [k for k, other in enumerate(ways) if other == way]
         # A direct fit begins at an iterated one of the same draw and target, which lies near.
-        twins = [next((j for j in outcomes if _alike(plans[j], plans[k], b[j], b[k])), None) for k in at]
-        start = [np.zeros(b.shape[1]) if j is None else outcomes[j].iterates.theta[0] for j in twins]
+        start = [alike.get(keys[k], np.zeros(b.shape[1])) for k in at]
         fits = fit_stack(data, [plans[k] for k in at], b[at], None, start=np.stack(start))
         for k, theta, weights in zip(at, fits.theta, fits.weights, strict=True):
             outcomes[k] = PrintedOutcome(plans[k], Iterated(theta[None], weights[None]))
+            alike.setdefault(keys[k], theta)
     return [outcomes[k] for k in range(len(plans))]
 
 
@@ -109,11 +111,6 @@ def planned(
     if not isinstance(plan, kind):
         raise TypeError(f"{id} has another plan")
     return plan
-
-
-def _alike(one: PrintedPlan, other: PrintedPlan, b: np.ndarray, c: np.ndarray) -> bool:
-    """Return whether two plans have one Lambda, and their noise in one form and draw."""
-    return one.selection == other.selection and one.target.lam == other.target.lam and bool(np.array_equal(b, c))
 
 
 @dataclass(frozen=True)
