@@ -631,8 +631,8 @@ def every_mutant() -> list[Mutant]:
     plant(
         "joint: public tail beside counts",
         tail,
-        "believed = np.any(sure, axis=1)[:, None]",
-        "believed = np.any(0 * sure, axis=1)[:, None]",
+        "has_tail = np.any(significant, axis=1)[:, None]",
+        "has_tail = np.any(0 * significant, axis=1)[:, None]",
         FILTER,
     )
     plant("joint: a tail of noise", tail, "PRIOR_ROWS + _BEYOND_CHANCE * chance", "PRIOR_ROWS + 0 * chance", FILTER)

@@ -1,4 +1,4 @@
-"""From the parts of an error to standard errors and 95 % limits (proofs/bands.md, 7)."""
+"""Standard errors and 95 % confidence limits from the parts of an error (proofs/bands.md, 7)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import student
 from pmtcore.base.messages import InputError, PublicMessage
 
-_FEWEST_CLUSTERS = 10  # fewer say next to nothing of a variance between groups: 9 degrees of freedom at most
-_KNOWN = 1e12  # degrees of freedom of a variance that is as good as known
+_FEWEST_CLUSTERS = 10  # fewer groups leave fewer than 9 degrees of freedom for the variance between groups
+_KNOWN = 1e12  # degrees of freedom of a variance that counts as known
 _TINY = np.finfo(float).tiny
 Z95 = 1.959964  # half of a 95 % band in standard deviations of a normal law
 
@@ -32,12 +32,12 @@ class ErrorPart:
     def of(cls, covariance: np.ndarray, freedom: np.ndarray | float = np.inf) -> ErrorPart:
         """Return the part with this covariance (d, d).
 
-        A covariance that is a difference of two may have a variance below zero by rounding: it is zero then.
+        A covariance that is a difference of two may have a variance below zero by rounding; it is set to zero.
         """
         return cls(np.maximum(np.diag(covariance), 0.0), freedom, np.asarray(covariance))
 
     def plus(self, other: ErrorPart) -> ErrorPart:
-        """Return both together, if independent."""
+        """Return the sum of this part and an independent one."""
         total = self.variance + other.variance
         known = self.covariance is not None and other.covariance is not None
         both = np.asarray(self.covariance + other.covariance) if known else None  # type: ignore[operator]
@@ -53,7 +53,7 @@ class ErrorPart:
         return ErrorPart(variance, self.freedom, covariance)
 
     def at_least(self, covariance: np.ndarray) -> ErrorPart:
-        """Return the part with no variance below those of a covariance (d, d), and the same correlations."""
+        """Return the part with variances floored at the diagonal of a covariance (d, d), and the same correlations."""
         return self.with_variance(np.maximum(self.variance, np.diag(covariance)))
 
     @property
@@ -65,7 +65,7 @@ class ErrorPart:
 def satterthwaite(*parts: ErrorPart) -> np.ndarray:
     """Return the degrees of freedom (d,) of a sum of independent parts, in whatever units (Satterthwaite).
 
-    A variance that is nearly known has the largest number that is distinguished, and so has a sum of zeros.
+    They are at most ``1e12``, which is also the value where all variances are zero.
     """
     total = np.sum([part.variance for part in parts], axis=0)
     positive = (total > 0) & np.isfinite(total)
@@ -83,7 +83,7 @@ def limits(
 ) -> Bands:
     """Return standard errors of each part, and 95 % limits of their sum around ``centre``.
 
-    A part that was itself estimated from few rows makes the limits wider: the quantile is Student's.
+    The quantile is Student's, so that parts whose variance was estimated from few rows widen the limits.
 
     Args:
         estimate: the published coefficients (d,); the limits are widened to contain them.
@@ -116,13 +116,13 @@ def robust_part(
 ) -> ErrorPart:
     """Return a sampling part from public influence values (m, d): ``Var = scale * mean(influence^2) / rows``.
 
-    Its degrees of freedom are ``2/cv^2``, ``cv`` the coefficient of variation of the mean of squares, but at
-    most a quarter of the rows: the value for Gaussian rows with Gaussian errors (``E[r^4 x^4] = 9``).
+    Its degrees of freedom are ``2/cv^2``, ``cv`` the coefficient of variation of the mean of squares, and at most a
+    quarter of the rows, which is the value for Gaussian rows with Gaussian errors (``E[r^4 x^4] = 9``).
 
     Args:
         influence: (m, d), in the units of the table.
         scale: factor of each variance.
-        rows: number of rows that the error is of.
+        rows: number of rows of the fit whose error this is.
         clusters: the group (m,) of each public row: rows of a group are summed before they are squared
             (proofs/results.md, 5), and degrees of freedom count groups.
     """
@@ -137,7 +137,7 @@ def robust_part(
 
 
 def _clustered_part(influence: np.ndarray, scale: float | np.ndarray, rows: int, clusters: np.ndarray) -> ErrorPart:
-    """Return the same with rows of a group summed first: ``G/(G - 1) sum_g s_g s_g' / (m rows)``."""
+    """Return the sampling part from sums s_g over groups: ``scale G/(G - 1) sum_g s_g s_g'/(m rows)``."""
     sums, correction = group_sums(influence, clusters)
     count = len(sums)
     of_groups = robust_part(sums, scale * correction * count / len(influence), rows)
@@ -145,7 +145,7 @@ def _clustered_part(influence: np.ndarray, scale: float | np.ndarray, rows: int,
 
 
 def group_sums(shifts: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the sums (G, q) over groups of moves (m, q), and the correction ``G/(G - 1)`` of their mean square.
+    """Return the sums (G, q) over groups of shifts (m, q), and the correction ``G/(G - 1)`` of their mean square.
 
     Raises:
         InputError: too few groups.
@@ -160,9 +160,9 @@ def group_sums(shifts: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, fl
 
 
 def bias_part(shifts: np.ndarray) -> ErrorPart:
-    """Return the part of a systematic shift, estimated from its value in each public row (m, d).
+    """Return the part of a bias estimated from its contribution in each public row (m, d).
 
-    Its squared mean, and the sampling variance of that mean.
+    Its covariance is the outer product of the mean plus the sampling covariance of that mean.
     """
     mean, m = np.mean(shifts, axis=0), len(shifts)
     deviations = shifts - mean

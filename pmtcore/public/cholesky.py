@@ -12,17 +12,17 @@ INTERCEPT = "(intercept)"
 # A column counts as collinear where regressing it on the columns before it leaves less than this share of its length.
 _LEAST_INDEPENDENT_SHARE = 1e-6
 
-# Beyond so many columns a decomposition of rows is a tenth of planning, and a Cholesky factor a tenth of that.
+# Above this number of columns a QR decomposition takes a tenth of planning, and a Cholesky factor a tenth of that.
 _MANY_COLUMNS = 128
-# Reciprocal condition of an equilibrated moment from which rounding leaves nine digits of its factor.
+# Reciprocal condition number of an equilibrated moment above which its factor has nine correct digits.
 _WELL_CONDITIONED = 1e-4
 
 
 def triangular_root(rows: np.ndarray) -> np.ndarray:
     """Return an upper triangular R (D, D) with ``R'R = rows' rows``, of rows (k, D); its diagonal may be negative.
 
-    It is decomposed from the rows themselves, which squares no condition number. Of many columns far from dependent on
-    each other the moment is decomposed, which costs less.
+    A QR decomposition of the rows is used, which does not square the condition number. With many columns and a well
+    conditioned moment the moment is factorized, which costs less.
     """
     if rows.shape[1] > _MANY_COLUMNS:
         moment = rows.T @ rows
@@ -105,7 +105,7 @@ def positive_root(upper: np.ndarray, names: tuple[str, ...], target: str, with_t
 
 
 def collinear_with(columns: np.ndarray, column: np.ndarray, names: Iterable[str]) -> list[str]:
-    """Return the names of the columns (k, j) of which another one (k,) is a linear combination, all of like length."""
+    """Return the names of the columns (k, j), of about equal length, that combine linearly to another column (k,)."""
     weights = np.linalg.lstsq(columns, column, rcond=None)[0]
     return [name for name, weight in zip(names, weights, strict=True) if abs(weight) > 1e-3]
 

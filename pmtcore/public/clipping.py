@@ -1,8 +1,8 @@
 """Clipping bounds from public data: truncation radii, bounds on gradients, and what each costs (proofs/radius.md, 5).
 
-All bounds are chosen alike and free. Each candidate is priced by the squared error that it leaves: what is cut off
-public rows, each as if it had been left out, and the noise that it needs. The least price wins. Rows lie beyond the
-longest public one too, so public lengths go on in a tail: a power law, or one that falls off exponentially.
+Choosing a bound costs no budget. The price of a candidate is its predicted squared error: the clipping error on public
+rows, each as if left out, plus the variance of the noise at that bound. The bound with the least price is chosen. Some
+private rows are longer than every public one, so the public lengths are extended by a tail, power law or exponential.
 """
 
 from __future__ import annotations
@@ -22,50 +22,51 @@ from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
 from pmtcore.public.gaussian_update import conflict_inflation, is_conflict
 from pmtcore.public.moments import PublicData
 
-# Power to which Hill's estimate is drawn, by as much as so many rows.
+# Prior of Hill's estimate: the power to which it is shrunk, and the number of rows that the prior counts as.
 PRIOR_POWER, PRIOR_ROWS = 4.0, 10
-# A tail is that of the largest fifth, five lengths at least, and a power never below 2.3: below 2 a mean has no error
+# The tail is fitted to the largest fifth of the lengths, at least five. Its power is at least 2.3: at 2 and below the
+# second moment is infinite.
 _TAIL_SHARE, _FEWEST_IN_TAIL, LEAST_POWER = 5, 5, 2.3
-# Beyond the longest of m left-out lengths a private one lies with chance 1/(m + 1) at most: half a row is expected.
+# Expected rows, per m private ones, beyond the longest of m left-out lengths: each is with probability 1/(m + 1).
 _ROWS_BEYOND = 0.5
-# The mean excess of the largest fifth is drawn towards half of where the fifth begins by as much as ten rows.
+# Prior of the mean excess of the largest fifth: it counts as ten rows with half of the fifth's least length as excess.
 _TAIL_ROWS, _TAIL_EXCESS = 10, 0.5
-# Share of the absolute shift, which cannot cancel, that counts as bias.
+# Share of the squared mean absolute shift, in which signs cannot cancel, that is added to the squared bias.
 ABSOLUTE_SHARE = 0.05
-# Of a sampling error: noise below it is nothing beside it, so a bound that makes no more is free.
+# Noise below this share of the sampling error is negligible, so a bound with no more noise costs nothing.
 HARMLESS = 0.02
 
-# Of the truncation of joint rows.
+# Constants for the truncation of joint rows.
 
 # Half powers of 2: between neighbours the price changes by a few percent.
 RESPONSE_SCALES = (1.0, 1.4, 2.0, 2.8)
-# Number of radii on a log grid: they are a tenth apart.
+# Number of candidate radii on a log grid; neighbours differ by about a tenth.
 _RADII_TRIED = 30
-# Public rows behind a choice: more of them change it by less than its tolerance.
+# Most public rows that a price is computed from: more change the choice by less than its tolerance.
 _MOST_PUBLIC_ROWS = 2000
-# The largest radius within 5 % of the best is taken: a price estimated on public rows is no better known.
+# The largest radius within 5 % of the least price is chosen: public rows do not determine a price more precisely.
 _PRICE_TOLERANCE = 1.05
 
-# Of the histogram of gradient lengths.
+# Constants for the histogram of gradient lengths.
 
-_BIN_RATIO = 1.25  # between the edges of bins
-_BINS = 31  # counts of lengths, a fixed ratio apart; their noise grows with the number that is seen, not released
-_LEAST_REACH = 4.0  # the last edge, in units of the largest public gradient, at least
-_MOST_REACH = 1e4  # some forty bins more than usual
-# Of a sampling error: the noise of the largest bound that may be chosen, where it is further out than the least reach
+_BIN_RATIO = 1.25  # ratio of neighbouring bin edges
+_BINS = 31  # usual number of bins; the sensitivity does not grow with it
+_LEAST_REACH = 4.0  # least position of the last edge, in units of the largest public gradient
+_MOST_REACH = 1e4  # largest position of the last edge in these units: about forty bins more than usual
+# Noise of the largest candidate bound, as a share of the sampling error, where that bound exceeds the least reach
 _MOST_NOISE = 0.5
-_PRIOR_ROWS = 0.04  # per bin, beside the public counts
-_BOUNDS_PER_BIN = 4  # candidates per bin
-# Standard deviations by which the rows beyond an edge exceed the noise on their counts
+_PRIOR_ROWS = 0.04  # pseudo-count added to the public count of each bin
+_BOUNDS_PER_BIN = 4  # candidate bounds per bin
+# Standard deviations of noise by which the counts beyond an edge must exceed their prior before a tail is fitted there
 _BEYOND_CHANCE = 3.0
-# Fewer rows than that are none, and noise below it tells none from one
+# An expected count below this is set to zero; noise with a smaller standard deviation distinguishes no row from one
 _HALF_A_ROW = 0.5
-# Least share of rows that is taken not to be clipped
+# Lower bound on the estimated share of rows that are not clipped
 _LEAST_UNCLIPPED = 0.05
-# Power of the unclipped share that divides a bound's price. A step has the error of the score over that share, hence 2;
-# how far the share misjudges the slope grows with what is clipped, too: 4 was measured (decision 261).
+# Power of the unclipped share that divides a bound's price. The step's error is the score's over this share, hence 2. The
+# share's own error as an estimate of the slope also grows with clipping: 4 was measured (decision 261).
 _SLOPE_POWER = 4
-# Odds of a common direction of two gradients beyond a bound with this share of rows beyond it, and their power
+# Odds of a common direction of two clipped gradients at the given share of clipped rows, and the power of that share
 _COMMON_ODDS, _COMMON_SHARE, _COMMON_POWER = 0.062, 0.1, 0.6
 
 
@@ -73,7 +74,7 @@ def candidate_bounds(lengths: np.ndarray, low: float, high: float, count: int) -
     """Return bounds to choose from (..., count) for lengths (..., m), on a log grid.
 
     Args:
-        lengths: of public rows or their gradients, each as if it had been left out.
+        lengths: of public rows or their gradients, each as if left out.
         low: the least bound, in units of the median length.
         high: the largest bound, in units of the longest length.
         count: number of bounds.
@@ -92,17 +93,17 @@ def least_error(bounds: np.ndarray, squared_error: np.ndarray) -> np.ndarray:
 def negligible_noise_bound(n: int, mu: float) -> float:
     """Return the clipping bound whose noise ``2 R/(mu n)`` is a fiftieth of the sampling error ``1/sqrt(n)``.
 
-    In whitened units a residual has variance 1; a smaller bound could only save what nobody sees.
+    In whitened units a residual has variance 1. A smaller bound would only reduce noise that is already negligible.
     """
     return HARMLESS * mu * math.sqrt(n) / 2
 
 
 def squared_bias(mean: np.ndarray, mean_size: np.ndarray) -> np.ndarray:
-    """Return the squared bias (...,) of truncation with its absolute part.
+    """Return the squared bias (...,) of truncation, ``||mean||^2 + ABSOLUTE_SHARE ||mean_size||^2``.
 
     Args:
-        mean: mean moves (..., d).
-        mean_size: mean absolute moves (..., d).
+        mean: mean shift per row (..., d).
+        mean_size: mean absolute shift per row (..., d).
     """
     return np.asarray(np.sum(mean**2, axis=-1) + ABSOLUTE_SHARE * np.sum(mean_size**2, axis=-1))
 
@@ -112,7 +113,7 @@ class PowerTail:
     """Power law of the outermost lengths: ``many`` lie beyond ``start``, ``many (x/start)^-power`` beyond x.
 
     Attributes:
-        many: number of lengths in the tail, or one for each of several (..., 1).
+        many: number of lengths in the tail, the same for all samples or one for each (..., 1).
         start: length at which the tail begins (..., 1).
         log_excess: sum of ``log(length/start)`` over the tail (..., 1).
         least_power: lower bound on the power.
@@ -129,7 +130,7 @@ class PowerTail:
 
         Args:
             ordered: lengths (..., m) in ascending order.
-            share: one length in so many is in the tail.
+            share: reciprocal of the share of lengths in the tail.
             least_power: lower bound on the power.
         """
         m = ordered.shape[-1]
@@ -140,24 +141,28 @@ class PowerTail:
 
     @property
     def power(self) -> np.ndarray:
-        """Return Hill's estimate (..., 1), drawn towards :data:`PRIOR_POWER`."""
+        """Return Hill's estimate (..., 1), shrunk towards :data:`PRIOR_POWER`."""
         hill = (self.many + PRIOR_ROWS) / (self.log_excess + PRIOR_ROWS / PRIOR_POWER)
         return np.asarray(np.maximum(hill, self.least_power))
 
     def beyond(self, lengths: np.ndarray) -> np.ndarray:
-        """Return the number of lengths in the tail to expect beyond each of these, same shape."""
+        """Return the expected number of lengths in the tail beyond each of these, same shape."""
         return np.asarray(self.many * np.maximum(lengths / self.start, 1.0) ** -self.power)
 
     def count_variance(self, rows: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Return the variance (..., K) of a number of rows that the tail has about each length (K,), these in the mean.
+        """Return the variance (..., K) of the number of rows in a bin of the tail.
 
-        It is that of the count, of all rows in the tail, and of the exponent.
+        It adds the Poisson variance of the count and the errors of the tail's total and of its exponent.
+
+        Args:
+            rows: expected number of rows in the bin (..., K).
+            lengths: length at which the bin lies (K,).
         """
-        bend = 1 + (self.power * np.log(np.maximum(lengths / self.start, 1.0))) ** 2
-        return np.asarray(rows + rows**2 * bend / (self.many + PRIOR_ROWS))
+        exponent_part = 1 + (self.power * np.log(np.maximum(lengths / self.start, 1.0))) ** 2
+        return np.asarray(rows + rows**2 * exponent_part / (self.many + PRIOR_ROWS))
 
     def excess(self, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums of squared excess and of excess (t, K) over bounds (t, K) that the tail leads to expect."""
+        """Return the expected sums of squared excess and of excess (t, K) of the tail over bounds (t, K)."""
         edge, power = np.maximum(self.start, bounds), self.power
         rows = self.beyond(edge)
         square = rows * (edge**2 * power / (power - 2) - 2 * bounds * edge * power / (power - 1) + bounds**2)
@@ -166,20 +171,20 @@ class PowerTail:
 
 @dataclass(frozen=True, eq=False)
 class ExponentialTail:
-    """Half a row beyond the longest length, which falls off exponentially with the mean excess of the largest fifth.
+    """Exponential law beyond the longest length: half a row in total, with the mean excess of the largest fifth.
 
-    No bound is beyond all rows, and the price of a bound falls for ever, so it grows with the budget. A power law is
-    too heavy for gradients: its price exceeds what clipping takes on tables with bounded columns (tune, five public
-    rows a column: 1.4 and 2.0 times the error at mu 1.5 and 4.5).
+    The expected clipping error is positive at every bound, so the chosen bound grows with the budget. A power law is
+    too heavy for gradients: it overstates the clipping error on tables with bounded columns (tune, five public rows a
+    column: the resulting release has 1.4 and 2.0 times the error at mu 1.5 and 4.5).
 
     Attributes:
         longest: the longest length (..., 1).
-        scale: mean excess over it (..., 1).
+        scale: mean excess over the longest length (..., 1).
     """
 
     longest: np.ndarray
     scale: np.ndarray
-    many = 0  # no length that was seen is in it
+    many = 0  # no observed length is in the tail
 
     @classmethod
     def of(cls, ordered: np.ndarray) -> ExponentialTail:
@@ -191,7 +196,7 @@ class ExponentialTail:
         return cls(longest, np.maximum(excess / (largest + _TAIL_ROWS), 1e-12 * longest + 1e-300))
 
     def beyond(self, lengths: np.ndarray) -> np.ndarray:
-        """See :meth:`PowerTail.beyond`; of lengths below the longest it is the same as of the longest."""
+        """See :meth:`PowerTail.beyond`; below the longest length the value is the one at the longest length."""
         return np.asarray(_ROWS_BEYOND * np.exp(-np.maximum(lengths - self.longest, 0.0) / self.scale))
 
     def excess(self, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -208,8 +213,8 @@ def mean_excess(
     ordered = np.sort(lengths, axis=1)
     m, tail = ordered.shape[1], law.of(ordered)
     square, line = tail.excess(bounds)
-    over = [np.maximum(ordered[:, : m - tail.many] - bound[:, None], 0.0) for bound in bounds.T]
-    body = (np.stack([np.sum(each**power, axis=1) for each in over], axis=1) for power in (2, 1))
+    excess = [np.maximum(ordered[:, : m - tail.many] - bound[:, None], 0.0) for bound in bounds.T]
+    body = (np.stack([np.sum(over_bound**power, axis=1) for over_bound in excess], axis=1) for power in (2, 1))
     return (square + next(body)) / m, (line + next(body)) / m
 
 
@@ -247,17 +252,17 @@ class Ball:
 class _Candidates:
     """Candidate balls with the parts of their price that do not depend on the budget.
 
-    A price takes an inverse and a product of matrices. So all balls are first priced as if truncation left the public
-    Gram matrix as it is, but for the largest weight: for one inverse and one product of matrices together, and too low.
-    Only balls of which that says less than the least price known are then priced.
+    An exact price takes an inverse and a product of matrices for each ball. A lower bound on the prices of all balls
+    takes one of each: it bounds the truncated Gram matrix by the public one times the largest weight. Balls whose lower
+    bound exceeds the least exact price so far are not priced.
 
     Attributes:
         rows: whitened joint rows (m, d + 1).
         radii: (K,).
         scales: response scales (K,).
         weights: of the rows in each ball (K, m).
-        low: squared bias of truncation, and the factor on the variance of the noise, both too low (2, K).
-        known: the same figures as they are (2, K), NaN until they are asked for.
+        low: lower bounds (2, K) on the squared bias of truncation and on the factor of the noise variance.
+        known: exact values (2, K) of the same two quantities, NaN until computed.
     """
 
     rows: np.ndarray
@@ -269,7 +274,7 @@ class _Candidates:
 
     @classmethod
     def of(cls, rows: np.ndarray) -> _Candidates:
-        """Return them for whitened joint rows (m, d + 1)."""
+        """Return the candidate balls for whitened joint rows (m, d + 1)."""
         rows = rows[:: math.ceil(len(rows) / _MOST_PUBLIC_ROWS)]
         norms = np.linalg.norm(rows, axis=1)
         radii = candidate_bounds(norms, 0.5, 4.0, _RADII_TRIED)
@@ -282,12 +287,12 @@ class _Candidates:
         moves = (rows[:, :-1] * rows[:, -1:]) @ inverse / len(rows)
         bias = squared_bias((1 - weights) @ moves, (1 - weights) @ np.abs(moves))
         low = np.array([bias, np.full(len(radii), np.sum(inverse**2))]) / largest**2
-        # A ball that cuts no row leaves the matrix as it is.
+        # Where no row is truncated the bounds are exact.
         known = np.where(np.min(weights, axis=1) == 1.0, low, np.nan)
         return cls(rows, radii, scales, weights, low, known)
 
     def best(self, prior: float, n: int, mu: float) -> Ball:
-        """Return the largest ball priced within 5 % of the best, at the response scale of the best.
+        """Return the largest ball whose price is within 5 % of the least, at the response scale of the cheapest ball.
 
         Args:
             prior: expected squared size of the correction.
@@ -308,7 +313,7 @@ class _Candidates:
         return Ball(float(np.max(self.radii[near])), float(scale))
 
     def _of(self, k: int) -> np.ndarray:
-        """Return squared bias and factor of the noise (2,) of one ball."""
+        """Return squared bias and factor of the noise variance (2,) of the k-th ball."""
         if np.isnan(self.known[0, k]):
             self.known[:, k] = _priced(self.rows, self.weights[k])
         return np.asarray(self.known[:, k])
@@ -320,12 +325,11 @@ _CACHE: WeakKeyDictionary[PublicData, _Candidates] = WeakKeyDictionary()  # publ
 def least_error_ball(public: PublicData, n: int, mu: float) -> Ball:
     """Return the ball with the smallest predicted error at this budget.
 
-    The price of a ball ``(R, c)`` adds the squared bias of truncation (and a share of the same with absolute values,
-    which cannot cancel) and the variance of the privacy noise at ``n`` rows and this budget. It is the error of
-    predictions (coefficients in whitened units), so the choice does not depend on the units of the table; prices in raw
-    or in standardized coefficients chose the same radii within noise on the real tables (decision 0004). Three variants
-    were tried and rejected: subtracting the sampling variance from the bias, extrapolating the tail, and separate boxes
-    for features and response.
+    The price of a ball ``(R, c)`` is the squared bias of truncation (:func:`squared_bias`) plus the variance of the
+    privacy noise at ``n`` rows and this budget. It is the error of predictions (coefficients in whitened units), so the
+    choice does not depend on the units of the table; prices in raw or in standardized coefficients chose the same radii
+    within noise on the real tables (decision 0004). Three variants were tried and rejected: subtracting the sampling
+    variance from the bias, extrapolating the tail, and separate bounds for features and response.
 
     Args:
         public: public data; without rows, :func:`moment_only_ball` decides.
@@ -336,14 +340,14 @@ def least_error_ball(public: PublicData, n: int, mu: float) -> Ball:
         return moment_only_ball(public.d + 1)
     if public not in _CACHE:
         _CACHE[public] = _Candidates.of(public.whitened)
-    prior = public.d * public.fit_variance  # expected size of the correction, squared
+    prior = public.d * public.fit_variance  # expected squared length of the correction
     return _CACHE[public].best(prior, n, mu)
 
 
 def covering_ball(public: PublicData, factor: float) -> Ball:
     """Return the ball with ``R^2 = factor`` times the largest left-out squared norm of a public row.
 
-    It truncates almost no row, so confidence intervals keep their coverage; its noise is not the least.
+    It truncates almost no row, so confidence intervals keep their coverage, at the cost of more noise.
     """
     rows = public.whitened
     if rows is None:
@@ -353,9 +357,9 @@ def covering_ball(public: PublicData, factor: float) -> Ball:
 
 
 def inference_ball(public: PublicData, n: int, mu: float) -> Ball:
-    """Return the ball for confidence intervals: the wider one where its noise is below the sampling error.
+    """Return the ball for confidence intervals, with ``R^2`` four or two times the largest squared public norm.
 
-    The wider ball has four times, the narrower one twice the largest squared norm of a public row.
+    The factor is four where the noise at that radius is below the sampling error, and two elsewhere.
     """
     wide = covering_ball(public, 4.0)
     sigma = sigma_for(moment_sensitivity(wide.radius, n), mu)
@@ -403,7 +407,7 @@ def _inverse_gram(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the inverse (d, d) of the weighted mean ``x x'`` of whitened joint rows (m, d + 1)."""
     features = rows[:, :-1] * np.sqrt(weights)[:, None]
     gram = features.T @ features / len(rows)
-    # A positive definite matrix has its inverse from its Cholesky factor, at a third of the cost of another's.
+    # Inverting through the Cholesky factor costs a third of a general inverse.
     factor, failed = dpotrf(gram, lower=True)
     inverse, singular = dpotri(factor, lower=True) if not failed else (gram, True)
     if failed or singular:
@@ -412,22 +416,23 @@ def _inverse_gram(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _priced(rows: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Return the squared bias of truncation, its absolute part included, and ``||P_w^{-1}||_F^2``.
+    """Return the squared bias of truncation (:func:`squared_bias`) and ``||P_w^{-1}||_F^2``, P_w the weighted Gram.
 
     Args:
         rows: whitened joint rows (m, d + 1).
         weights: truncation weights (m,).
     """
-    inverse, m, cut = _inverse_gram(rows, weights), len(rows), weights < 1
-    moves = cut_off(rows[cut], weights[cut]) @ inverse
-    bias = squared_bias(np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m)
+    inverse, m, truncated = _inverse_gram(rows, weights), len(rows), weights < 1
+    shifts = cut_off(rows[truncated], weights[truncated]) @ inverse
+    bias = squared_bias(np.sum(shifts, axis=0) / m, np.sum(np.abs(shifts), axis=0) / m)
     return float(bias), float(np.sum(inverse**2))
 
 
 def common_direction(share: np.ndarray) -> np.ndarray:
-    """Return the cosine to expect between what is cut off two rows, where this share of rows is beyond the bound.
+    """Return the expected cosine between the clipped parts of two gradients, given the share of clipped rows.
 
-    Fewer rows lie further out and then more on one side, as skewed columns have it (proofs/radius.md, 5.1).
+    It grows as the share falls: with skewed columns the few longest gradients mostly point the same way
+    (proofs/radius.md, 5.1).
     """
     odds = _COMMON_ODDS * (np.maximum(share, 1e-9) / _COMMON_SHARE) ** -_COMMON_POWER
     return np.asarray(odds / (1 + odds))
@@ -435,13 +440,18 @@ def common_direction(share: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class GradientNorms:
-    """Lengths of the gradients of public rows as if left out (m,), whitened units; everything here is public.
+    """Distribution of gradient lengths, and the clipping bound with the least predicted error.
 
-    The gradient of one whitened row at the pilot is ``x~ r``. It is clipped in length, where the joint row was
-    truncated whole: a row far out with a small residual loses nothing. The bound is chosen as the radius is, but
-    lengths are counted among the private rows: a histogram has sensitivity ``sqrt(2)`` however many columns there are,
-    and twenty rows beyond the largest public one decide more than hundreds of public rows can tell (proofs/radius.md,
-    5.1).
+    The gradient of one whitened row at the first-stage estimate is ``x~ r``, and its length is clipped. Truncation of
+    the joint row would also shorten a row of high leverage with a small residual; clipping its gradient does not. The
+    bound is chosen as the radius is, but with a released histogram of the private lengths beside the public ones: its
+    sensitivity is ``sqrt(2)`` for any number of columns, and twenty private rows beyond the largest public length
+    influence the bound more than hundreds of public rows do (proofs/radius.md, 5.1).
+
+    Attributes:
+        lengths: of the gradients of public rows (m,), each as if left out, in whitened units.
+        d: number of coefficients.
+        reach: last edge of the histogram, in units of the largest public length.
     """
 
     lengths: np.ndarray
@@ -450,19 +460,19 @@ class GradientNorms:
 
     @classmethod
     def at(cls, lengths: np.ndarray, d: int, n: int, mu: float) -> GradientNorms:
-        """Return lengths whose histogram reaches to the bound whose noise is half a sampling error at n rows."""
+        """Return the distribution with the last edge at the bound whose noise is half the sampling error of n rows."""
         top = max(float(np.max(lengths)), 1e-12)
         farthest = _MOST_NOISE / HARMLESS * negligible_noise_bound(n, mu)
         return cls(lengths, d, float(np.clip(farthest / top, _LEAST_REACH, _MOST_REACH)))
 
     @cached_property
     def many(self) -> int:
-        """Return the number of bins: those of the least reach, and more of the same width beyond."""
+        """Return the number of bins K: 31 for the least reach, and as many more as the reach needs."""
         return _BINS + math.ceil(math.log(self.reach / _LEAST_REACH) / math.log(_BIN_RATIO))
 
     @cached_property
     def edges(self) -> np.ndarray:
-        """Return edges (K + 1,) of the histogram; the first is 0, all beyond the last counts in the last bin."""
+        """Return edges (K + 1,) of the histogram; the first is 0, and the last bin also counts all longer gradients."""
         top = float(np.max(self.lengths))
         edges = self.reach * max(top, 1e-12) * _BIN_RATIO ** np.arange(-float(self.many), 1.0)
         edges[0] = 0.0
@@ -474,11 +484,11 @@ class GradientNorms:
         return float(np.sqrt(2))
 
     def bins(self, lengths: np.ndarray) -> np.ndarray:
-        """Return places in the histogram of lengths of gradients, same shape."""
+        """Return the bin indices of gradient lengths, same shape."""
         return np.searchsorted(self.edges[1:-1], lengths, side="right")
 
     def counts(self, bins: np.ndarray) -> np.ndarray:
-        """Return the histogram (K,) of bins (k,), or one (T, K) for each column of (k, T)."""
+        """Return the histogram (K,) of bin indices (k,), or one for each column (T, K) of indices (k, T)."""
         flat = bins.reshape(len(bins), -1)
         columns = flat.shape[1]
         places = flat + self.many * np.arange(columns)
@@ -492,7 +502,7 @@ class GradientNorms:
 
     @cached_property
     def shares(self) -> np.ndarray:
-        """Share of rows (K,) to expect in each bin: public rows, and their power law where it has begun."""
+        """Return the expected share of rows (K,) in each bin: public counts, and their power law within the tail."""
         low, high = self.edges[:-1], self.edges[1:]
         body = self.counts(self.bins(self.lengths)) + _PRIOR_ROWS
         started = self.counts(self.bins(self.lengths[self.lengths <= self.tail.start]))
@@ -502,11 +512,11 @@ class GradientNorms:
         return np.asarray(np.maximum(rows, 1e-12) / np.sum(np.maximum(rows, 1e-12)))
 
     def expected(self, n: int, counts: np.ndarray | None, noise: float) -> np.ndarray:
-        """Return private rows (T, K) in each bin: released counts and public shares, combined by precision.
+        """Estimate the number of private rows (T, K) in each bin: released counts and public shares by precision.
 
         Args:
             n: number of private rows.
-            counts: released (T, K), with noise of this standard deviation; ``None`` where none were released.
+            counts: released counts (T, K); ``None`` where none were released.
             noise: standard deviation of the noise on a released count.
         """
         if counts is None:
@@ -522,32 +532,32 @@ class GradientNorms:
         variance = np.where(self.edges[1:] > self.tail.start, far, near)
         total = variance + noise**2
         ratio, share = (counts - prior) ** 2 / total, variance / total
-        # rows where public ones leave none to expect are believed once they are beyond chance
+        # Where a count conflicts with the public share, the prior variance is inflated so that the count prevails.
         variance = variance * conflict_inflation(ratio, share, 1)
         rows = np.maximum(prior + variance / (variance + noise**2) * (counts - prior), 0.0)
-        # else such a bin holds no row: a part of one far out would cost more than it says
-        believed = (noise < _HALF_A_ROW) | (low >= _LEAST_REACH * np.max(self.lengths) * (1 - 1e-9))
-        believed = believed | (in_tail & (beyond < _HALF_A_ROW))
-        empty = (rows < _HALF_A_ROW) & believed & ~is_conflict(ratio, share, 1)
+        # Elsewhere an estimate below half a row is set to zero: fractions of very long gradients inflate the price.
+        may_be_empty = (noise < _HALF_A_ROW) | (low >= _LEAST_REACH * np.max(self.lengths) * (1 - 1e-9))
+        may_be_empty = may_be_empty | (in_tail & (beyond < _HALF_A_ROW))
+        empty = (rows < _HALF_A_ROW) & may_be_empty & ~is_conflict(ratio, share, 1)
         return np.where(empty, 0.0, rows)
 
     def _counted_tail(self, counts: np.ndarray, noise: float) -> tuple[PowerTail, np.ndarray]:
-        """Return the power law of the outermost counts (T, K) that are more than noise, and the bins (T, K) it is for.
+        """Fit a power law to the outermost significant counts (T, K); return it and the bins (T, K) that it covers.
 
-        The largest fifth of the public lengths begins where most tables have no power law yet, and one that begins
-        there has rows far beyond all. It starts at the last edge with enough rows beyond it to tell a power: as many as
-        its prior has, beyond chance; where there is no such edge it is for no bin.
+        On most tables no power law holds yet where the largest fifth of the public lengths begins, and one fitted from
+        there expects rows beyond all actual ones. So this one starts at the last edge beyond which the counts exceed
+        the prior's ten rows by three standard deviations of noise. Without such an edge it covers no bin.
         """
         low = self.edges[:-1]
         beyond = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
         chance = noise * np.sqrt(np.arange(self.many, 0.0, -1.0))
-        sure = (beyond > PRIOR_ROWS + _BEYOND_CHANCE * chance) & (low >= self.tail.start)
-        first = self.many - 1 - np.argmax(sure[:, ::-1], axis=1)[:, None]
-        believed = np.any(sure, axis=1)[:, None]
-        start = np.where(believed, low[first], self.edges[-1])
-        in_tail = believed & (np.arange(self.many) >= first)
+        significant = (beyond > PRIOR_ROWS + _BEYOND_CHANCE * chance) & (low >= self.tail.start)
+        first = self.many - 1 - np.argmax(significant[:, ::-1], axis=1)[:, None]
+        has_tail = np.any(significant, axis=1)[:, None]
+        start = np.where(has_tail, low[first], self.edges[-1])
+        in_tail = has_tail & (np.arange(self.many) >= first)
         logs = np.log(np.maximum(np.append(self._middles[:-1], low[-1]) / start, 1.0))
-        many = np.where(believed, np.take_along_axis(beyond, first, axis=1), 0.0)
+        many = np.where(has_tail, np.take_along_axis(beyond, first, axis=1), 0.0)
         log_excess = np.maximum(np.sum(np.where(in_tail, counts * logs, 0.0), axis=1, keepdims=True), 0.0)
         return PowerTail(many, start, log_excess, LEAST_POWER), in_tail
 
@@ -558,29 +568,30 @@ class GradientNorms:
         )
 
     def predicted_mse(self, n: int, mu: float) -> float:
-        """Return the least predicted squared error if private rows reach no further than public ones."""
-        cut = np.maximum(self.lengths - self._bounds[:, None], 0.0)
-        return float(np.min(np.mean(cut**2, axis=1) / n + self._noise(n, mu)))
+        """Return the least predicted squared error if private lengths are distributed as the public ones, no tail."""
+        excess = np.maximum(self.lengths - self._bounds[:, None], 0.0)
+        return float(np.min(np.mean(excess**2, axis=1) / n + self._noise(n, mu)))
 
     def _noise(self, n: int, mu: float) -> np.ndarray:
         """Return the squared error (B,) of the noise that each bound needs."""
         return np.asarray(self.d * (2 * self._bounds / (mu * n)) ** 2)
 
     def expected_tail_counts(self, n: int) -> np.ndarray:
-        """Return private rows (K,) to expect in the bins before any are counted, under the law of an exponential tail.
+        """Return the expected private rows (K,) in the bins before a histogram is released, with an exponential tail.
 
-        The power law of :attr:`shares` is a prior that counts correct. Before there are any it has rows far beyond all.
+        The power law of :attr:`shares` is heavier than most tables; it serves only as a prior that counts correct.
         """
         low, ordered = self.edges[:-1], np.sort(self.lengths)
         tail = ExponentialTail.of(ordered)
         at_least = len(ordered) - np.searchsorted(ordered, low)
-        farther = np.where(low > tail.longest, tail.beyond(low), at_least)
-        return np.asarray(n / len(ordered) * (farther - np.append(farther[1:], 0.0)))
+        survival = np.where(low > tail.longest, tail.beyond(low), at_least)
+        return np.asarray(n / len(ordered) * (survival - np.append(survival[1:], 0.0)))
 
     def bound(self, n: int, mu: float, counts: np.ndarray | None, noise: float) -> np.ndarray:
         """Return clipping bounds (T,) with the least predicted squared error of the step at this budget.
 
-        A clipped gradient does not move with its residual, so what is left of the slope multiplies the error.
+        The length of a clipped gradient does not change with its residual. So clipping reduces the slope of the mean
+        gradient to about the unclipped share, and the step divides the error by it.
         """
         rows = self.expected(n, counts, noise)
         error = self.clipping_mse_by_bound(rows, n, self._bounds) + self._noise(n, mu)
@@ -588,11 +599,11 @@ class GradientNorms:
         return least_error(self._bounds, error / unclipped**_SLOPE_POWER)
 
     def unclipped_share(self, rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-        """Return the share (T,) of rows (T, K) in the bins that bounds (T,) do not clip, a twentieth at least."""
+        """Return the share (T,) of rows (T, K) that bounds (T,) do not clip, at least a twentieth."""
         return _unclipped_share(np.sum(rows * self._inside(bounds), axis=1), np.sum(rows, axis=1))
 
     def _inside(self, bounds: np.ndarray) -> np.ndarray:
-        """Return the part (B, K) of each bin below each bound (B,); of the last, which is open, none."""
+        """Return the fraction (B, K) of each bin below each bound (B,); it is zero for the last bin, which is open."""
         parts = np.clip((bounds[:, None] - self.edges[:-1]) / np.diff(self.edges), 0.0, 1.0)
         parts[:, -1] = 0.0
         return np.asarray(parts)
@@ -600,22 +611,26 @@ class GradientNorms:
     def clipping_mse_by_bound(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
         """Return the squared error (T, B) expected from clipping at bounds (B,), with rows (T, K) in the bins.
 
-        A clipped row moves the mean by what is cut off: in a direction of its own, in part in a common one.
+        A clipped row shifts the mean by its excess over the bound, partly in a direction common to all clipped rows.
         """
-        cut = np.maximum(self._middles - bounds[:, None], 0.0)  # (B, K)
-        return self._mean_square_shift(rows @ (cut**2).T, rows @ cut.T, rows @ (cut > 0).T, n)
+        excess = np.maximum(self._middles - bounds[:, None], 0.0)  # (B, K)
+        return self._mean_square_shift(rows @ (excess**2).T, rows @ excess.T, rows @ (excess > 0).T, n)
 
     def clipping_mse(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
-        """Return the same (T,) of a bound (T,) for each row of counts (T, K)."""
-        cut = np.maximum(self._middles - bounds[:, None], 0.0)
-        squares, sums = np.sum(rows * cut**2, axis=1), np.sum(rows * cut, axis=1)
-        return self._mean_square_shift(squares, sums, np.sum(rows * (cut > 0), axis=1), n)
+        """Return the squared error (T,) expected from clipping at one bound (T,) for each row of counts (T, K)."""
+        excess = np.maximum(self._middles - bounds[:, None], 0.0)
+        squares, sums = np.sum(rows * excess**2, axis=1), np.sum(rows * excess, axis=1)
+        return self._mean_square_shift(squares, sums, np.sum(rows * (excess > 0), axis=1), n)
 
     def clipping_mse_beyond_reach(self, rows: np.ndarray, n: int) -> np.ndarray:
-        """Return what rows (T, K) add to it (T,) by what they have beyond the last edge, which nobody counted.
+        """Return the clipping error (T,) at the last edge, which the lengths beyond it add to :meth:`clipping_mse`.
 
-        They follow a power law, Hill's by the rows beyond the start of the public tail; of those in the open bin only
-        where it begins is known.
+        Lengths beyond the start of the public tail follow a power law with Hill's estimate of the power. Rows in the
+        open last bin enter the estimate as if at its lower edge.
+
+        Args:
+            rows: rows in the bins (T, K).
+            n: number of private rows.
         """
         low = self.edges[:-1]
         tail = low >= self.tail.start
@@ -630,16 +645,23 @@ class GradientNorms:
 
     @staticmethod
     def _mean_square_shift(squares: np.ndarray, sums: np.ndarray, many: np.ndarray, n: int) -> np.ndarray:
-        """Return the expected squared length of ``(1/n) sum c_i`` by squares, sum and number of lengths cut off."""
+        """Return the expected squared length of ``(1/n) sum c_i``, c_i the clipped parts of the gradients.
+
+        Args:
+            squares: sum of ``||c_i||^2``.
+            sums: sum of ``||c_i||``.
+            many: number of clipped rows.
+            n: number of private rows.
+        """
         pairs = np.maximum(sums**2 - squares, 0.0)
         return np.asarray((squares + common_direction(many / n) * pairs) / n**2)
 
     @cached_property
     def _middles(self) -> np.ndarray:
-        """Return the middles of the bins (K,); of the last, which is open, its edge."""
+        """Return the midpoints of the bins (K,), and the upper edge for the last bin, which is open."""
         return np.append((self.edges[1:-1] + self.edges[:-2]) / 2, self.edges[-1])
 
 
 def _unclipped_share(unclipped: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the share of rows that are not clipped, a twentieth at least, for numbers of both of one shape."""
+    """Return ``unclipped/rows``, at least a twentieth, for two arrays of counts of one shape."""
     return np.maximum(unclipped / np.maximum(rows, 1.0), _LEAST_UNCLIPPED)

@@ -1,25 +1,25 @@
-"""Find a public table that was pasted together several times: it says no more than one copy of it.
+"""Detect a public table that repeats itself, and reduce it to one copy, which has the same information.
 
-Equal rows alone are no copies: two people of the same age and answer are two people. What a paste leaves is that
-*every* row is there k, 2k, 3k ... times for one k from 2 on, or that the table is one block of rows, repeated in
-order. A sample does neither by chance, and a designed experiment, which does, is told apart by its rows: it holds all
-combinations of its levels, each equally often.
+Equal rows alone are no copies: two people of the same age and answer are two people. A table counts as repeated where
+the multiplicities of *all* rows have a common divisor of at least 2, or where it is one block of rows, repeated in
+order. In a sample neither happens by chance. In a balanced design the first does; it is recognized because its rows are
+all combinations of its levels, each equally often, and is not reduced.
 """
 
 import math
 
 import numpy as np
 
-# Different rows from which on counts with a common divisor are no chance: a sample has even counts in all of so many
-# with probability 2^-20, about one in a million.
+# Least number of distinct rows for a common divisor of their counts to be significant: the counts of 20 distinct rows
+# of a sample are all even with probability 2^-20, about one in a million.
 _FEWEST_DIFFERENT = 20
-_LOG_CHANCE = math.log(1e-6)  # that a sample's rows are one block, repeated
+_LOG_CHANCE = math.log(1e-6)  # probability that the rows of a sample are one repeated block
 
 
 def one_copy(rows: np.ndarray) -> np.ndarray:
-    """Return the places (k,) of one copy of the rows (m, D), in their order; of a table not pasted, all places.
+    """Return the indices (k,) of one copy of the rows (m, D), in order; all indices where the table does not repeat.
 
-    Each different row keeps the share of its places that one copy has, so that honest duplicates inside the copy stay.
+    Each distinct row keeps its multiplicity within one copy, so that true duplicates remain.
     """
     m = len(rows)
     if m < 2 or _all_differ(rows):
@@ -72,7 +72,7 @@ def _period(which: np.ndarray) -> int:
 
 
 def _occurrence(which: np.ndarray) -> np.ndarray:
-    """Return for each place (m,) how many equal rows come before it."""
+    """Return for each row (m,) the number of equal rows before it."""
     order = np.argsort(which, kind="stable")
     ranked = which[order]
     start = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])

@@ -4,10 +4,11 @@ A prior ``x ~ N(0, V)`` from public rows meets a released statistic ``e = A x + 
 
     S = A V A' + N,   K = V A' S^{-1},   x^ = K e,   V^ = (I - K A) V (I - K A)' + K N K'
 
-Where the private rows are no sample of the public population, V is too narrow and e is longer than S allows. Then V is
-widened until it explains e. False alarms add about ``FALSE_ALARMS`` of the prior's own variance in the mean. The
-difference of two released gradients observes a curvature: what a ball truncated from it (:func:`raised`), and its noise
-(:func:`secant_update`; proofs/radius.md, 5.1).
+Where the private rows are no sample of the public population, V is too small and e is longer than S allows. Then V is
+inflated until it explains e. False alarms increase the prior variance by about ``FALSE_ALARMS`` of itself in the mean.
+The difference of two released gradients is a secant: it observes the curvature along the step between them, and so
+corrects what truncation removed from a released curvature (:func:`raised`) and the noise on it (:func:`secant_update`;
+proofs/radius.md, 5.1).
 """
 
 from dataclasses import dataclass
@@ -16,15 +17,15 @@ import numpy as np
 
 from pmtcore.base.distributions import f_distribution
 
-# Chance of widening a prior that is right, where the noise is next to nothing; it falls with the prior's share of S.
+# Probability of inflating a correct prior where the noise is negligible; elsewhere it is times the prior's share of S.
 FALSE_ALARMS = 0.05
-# Below this share the prior is certain beside the noise; widening it would only let the noise in.
+# Lower bound on the prior's share of S. Below it the innovation is noise, which says nothing of the prior.
 _LEAST_SHARE = 1e-6
-# More degrees of freedom than that are infinitely many.
+# Degrees of freedom above this count as infinite.
 _MANY_DEGREES = 1e9
-# Standard deviations by which the curvature along a step must exceed what is known before it is believed
+# Standard deviations by which the secant's curvature along a step must exceed the known one before it is used
 SECANT_DEVIATIONS = 3.0
-# In whitened units: far below any curvature, whose square does not yet vanish
+# Least curvature along a step, in whitened units, that is divided by; its square is still above underflow
 _LEAST_RISE = 1e-100
 
 
@@ -47,11 +48,11 @@ class GaussianUpdate:
     shrinkage: np.ndarray
 
     def of_observation(self, covariance: np.ndarray) -> np.ndarray:
-        """Return ``K C K'`` (..., d, d): what a covariance C (..., k, k) of the observation leaves."""
+        """Return ``K C K'`` (..., d, d), the posterior part of a covariance C (..., k, k) of the observation."""
         return np.asarray(self.gain @ covariance @ np.swapaxes(self.gain, -1, -2))
 
     def of_prior(self, covariance: np.ndarray) -> np.ndarray:
-        """Return what a part C (..., d, d) of the prior covariance leaves (..., d, d), widened as the prior was."""
+        """Return ``inflation (I - K A) C (I - K A)'`` (..., d, d), the posterior part of a prior covariance C."""
         inner = self.shrinkage @ covariance @ np.swapaxes(self.shrinkage, -1, -2)
         return np.asarray(self.inflation[..., None, None] * inner)
 
@@ -90,11 +91,11 @@ def gaussian_update(
 def inflate_on_conflict(
     from_prior: np.ndarray, innovation: np.ndarray, total: np.ndarray, prior_dof: float = np.inf
 ) -> np.ndarray:
-    """Return the factor (...,) by which a prior is widened so that it explains an innovation.
+    """Return the factor (...,) by which a prior covariance is inflated so that it explains an innovation.
 
-    With ``z = e' S^{-1} e/k`` and the prior's share ``s = tr(S^{-1} A V A')/k``, an agreeing sample has z distributed
-    about as ``F(k, dof/s^2)``. Beyond its quantile at ``FALSE_ALARMS s`` the excess is put down to the prior:
-    ``z = (1 - s) + inflation s``.
+    Let ``z = e' S^{-1} e/k`` and let ``s = tr(S^{-1} A V A')/k`` be the prior's share. Where the samples agree, z is
+    distributed about as ``F(k, dof/s^2)``. Beyond the ``1 - FALSE_ALARMS s`` quantile the excess is attributed to the
+    prior: ``z = (1 - s) + inflation s``.
 
     Args:
         from_prior: ``A V A'`` (..., k, k).
@@ -126,22 +127,22 @@ def is_conflict(ratio: np.ndarray, share: np.ndarray, entries: float, prior_dof:
 
 
 def chance_if_agreeing(ratio: float, share: float, entries: float, prior_dof: float = np.inf) -> float:
-    """Return the p-value of z under the law of :func:`is_conflict`, which has the arguments."""
+    """Return the p-value of z under the law of :func:`is_conflict`, with the same arguments."""
     return float(f_distribution.sf(ratio, entries, _law(np.asarray(share), prior_dof)[1]))
 
 
 def _law(share: np.ndarray, prior_dof: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the prior's share (...,) within its limits, and the degrees of freedom (...,) of z's denominator."""
+    """Return the prior's share (...,) clipped to its limits, and the denominator degrees of freedom (...,) of z."""
     share = np.clip(share, _LEAST_SHARE, 1.0)
     return share, np.minimum(prior_dof / share**2, _MANY_DEGREES)
 
 
 def conflict_inflation(ratio: np.ndarray, share: np.ndarray, entries: float, prior_dof: float = np.inf) -> np.ndarray:
-    """Return the factor (...,) of the conflict law for a mean of squares as :func:`is_conflict` takes it."""
+    """Return the inflation (...,) of the prior covariance for a mean of squares z; arguments of :func:`is_conflict`."""
     conflict = is_conflict(ratio, share, entries, prior_dof)
     share = np.clip(share, _LEAST_SHARE, 1.0)
     explained = (ratio - (1 - share)) / share
-    # An estimated scale is itself updated: z has k s^2 degrees of freedom on it, the prior its own.
+    # Without a conflict an estimated prior scale is updated by z, which has k s^2 degrees of freedom on that scale.
     weight = entries * share**2 / (entries * share**2 + prior_dof)
     return np.where(conflict, explained, np.maximum(1 + weight * (explained - 1), 1.0))
 
@@ -155,26 +156,26 @@ def raised(
     entry_variance: np.ndarray,
     deviations: float = SECANT_DEVIATIONS,
 ) -> np.ndarray:
-    """Return curvatures (T, d, d) raised where two gradients differ by more than they explain.
+    """Return curvatures P (T, d, d) raised where the difference y of two gradients significantly exceeds ``P s``.
 
-    A truncated row adds ``u u'`` to the curvature P, so what a step s misses, ``r = y - P s``, is ``u (u's)``, and
-    ``r r'/(r's)`` gives it back. Only where ``r's`` is positive beyond chance; the part of r across the step is
-    shrunk by what noise explains of it.
+    A truncated row u lacks ``u u'`` in the curvature P. So the residual of the secant, ``r = y - P s``, is ``u (u's)``,
+    and adding ``r r'/(r's)`` to P restores it (a symmetric rank-one update). P is unchanged where ``r's`` is not
+    significantly positive. The part of r orthogonal to the step is shrunk by the variance of its noise.
 
     Args:
         curvature: P (T, d, d).
         step: s (T, d), between the points of two gradients.
-        difference: y (T, d), by how much the gradients differ.
-        variance: of a coordinate of y (T,), from noise.
-        entry_variance: of an entry of P (T,).
-        deviations: of its noise by which ``r's`` has to be above zero.
+        difference: y (T, d), the difference of the two gradients.
+        variance: noise variance of a coordinate of y (T,).
+        entry_variance: variance of an entry of P (T,).
+        deviations: number of standard deviations by which ``r's`` has to be above zero.
     """
     missing = difference - np.einsum("tij,tj->ti", curvature, step)
     length = np.maximum(np.linalg.norm(step, axis=1), 1e-300)
     along = step / length[:, None]
     by = np.sum(missing * along, axis=1)
     noise = variance + entry_variance * length**2
-    # What a step sees of nothing, or of rows that all have one response, is rounding: no quotient of it.
+    # A zero step, or one along which all rows have one response, has a rise of rounding errors only.
     rises = by * length
     believed = (by > deviations * np.sqrt(noise + entry_variance * length**2)) & (rises > _LEAST_RISE)
     across = missing - by[:, None] * along
@@ -194,34 +195,34 @@ def secant_update(
     variance: np.ndarray,
     entry_variance: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return curvatures and doubts (T, d, d) after two gradients, which observe what noise did to the curvature.
+    """Update curvatures P and their error scales Q (T, d, d) by the difference y of two gradients (BFGS).
 
-    ``P s`` has the noise of P along the step s, the difference y that of two gradients. Combined by precision they are
-    ``y~``, and P becomes the positive definite matrix nearest to itself that has ``P s = y~`` (BFGS). The doubt about
-    the direction becomes what y leaves open.
+    Both ``P s`` and y estimate the curvature along the step s; ``y~`` combines them by precision. The BFGS update is
+    the positive definite matrix nearest to P with ``P s = y~``. In the direction s, Q falls to the posterior variance.
 
     Args:
         curvature: P (T, d, d).
         error_scale: Q (T, d, d): the noise of ``P t`` has covariance ``v (t'Qt Q + Qt t'Q)``.
         step: s (T, d), between the points of two gradients.
-        difference: y (T, d), by how much the gradients differ.
-        variance: of a coordinate of y (T,), from noise.
-        entry_variance: v of an entry of P (T,), before any step.
+        difference: y (T, d), the difference of the two gradients.
+        variance: noise variance of a coordinate of y (T,).
+        entry_variance: v (T,), noise variance of an entry of the released P.
     """
     expected = np.einsum("tij,tj->ti", curvature, step)
-    open_part = np.einsum("tij,tj->ti", error_scale, step)
+    scaled_step = np.einsum("tij,tj->ti", error_scale, step)
     square = np.maximum(np.sum(step**2, axis=1), 1e-300)
-    left = np.maximum(np.sum(step * open_part, axis=1), 0.0)
-    noise = entry_variance * left
+    error_size = np.maximum(np.sum(step * scaled_step, axis=1), 0.0)  # s'Q s
+    noise = entry_variance * error_size
     gain = noise / np.maximum(noise + variance, 1e-300)
     gain_along = 2 * noise / np.maximum(2 * noise + variance, 1e-300)
     missing = difference - expected
     by = np.sum(missing * step, axis=1) / square
     believed = expected + gain[:, None] * missing + ((gain_along - gain) * by)[:, None] * step
-    rises, own = np.sum(believed * step, axis=1), np.sum(expected * step, axis=1)
-    # A curvature is positive: beyond one standard deviation of what is left open, or the two say nothing of it.
-    moves = (rises > np.sqrt(gain_along * variance * square)) & (own > _LEAST_RISE) & (left > _LEAST_RISE)
-    weights = [np.where(moves, 1 / np.where(moves, each, 1.0), 0.0)[:, None, None] for each in (rises, own, left)]
-    squares = [each[:, :, None] * each[:, None, :] for each in (believed, expected, open_part)]
+    rises, known_rises = np.sum(believed * step, axis=1), np.sum(expected * step, axis=1)
+    # The update needs a positive curvature along the step: y~'s above its posterior standard deviation.
+    moves = (rises > np.sqrt(gain_along * variance * square)) & (known_rises > _LEAST_RISE) & (error_size > _LEAST_RISE)
+    divisors = (rises, known_rises, error_size)
+    weights = [np.where(moves, 1 / np.where(moves, divisor, 1.0), 0.0)[:, None, None] for divisor in divisors]
+    squares = [vector[:, :, None] * vector[:, None, :] for vector in (believed, expected, scaled_step)]
     updated = curvature + weights[0] * squares[0] - weights[1] * squares[1]
     return np.asarray(updated), np.asarray(error_scale - gain[:, None, None] * weights[2] * squares[2])

@@ -81,13 +81,13 @@ def joint(features: np.ndarray, response: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class RidgeFitCovariance:
-    """A public fit other than least squares, in whitened coordinates and units of the residual scale.
+    """Uncertainty of a public ridge fit, in whitened coordinates and units of the residual scale.
 
     Attributes:
-        covariance: of the distance from it to the population's own fit, (d, d).
-        leverage: share (m,) of each public row in its own fitted value.
-        solve: (d, d), from the equation that the fit solves to its coefficients.
-        pull: part (d, d) of the covariance that is no sampling error: what a penalty draws the fit by.
+        covariance: of the public fit around the population fit, (d, d).
+        leverage: leverage (m,) of each public row.
+        solve: (d, d), the map from the right-hand side of the normal equations to the coefficients.
+        pull: part (d, d) of the covariance that is due to the penalty's shrinkage, not to sampling.
     """
 
     covariance: np.ndarray
@@ -102,7 +102,7 @@ class PosteriorMode:
 
     Attributes:
         coefficients: the mode (d,).
-        covariance: (d, d), of the distance from it to the population's own fit.
+        covariance: (d, d), of the mode around the population fit.
     """
 
     coefficients: np.ndarray
@@ -119,18 +119,19 @@ class PublicData:
         factor: (d + 1, d + 1) lower triangular, ``factor @ factor.T`` is the joint second moment.
         m: number of public rows, ``None`` where only a moment was given without it.
         rows: (m, d + 1) or ``None``.
-        family, lam: what is fitted: the minimizer of the mean loss plus ``lam/2 ||u beta||^2``, the intercept
-            unpenalized, u the units below. ``lam`` is 0 for the linear family, whose methods have their own penalty.
-        penalty_units: of the default penalty (d,): the change of each column that is one effect
-            (:meth:`weakly_penalized`). ``None``: ``lam`` was chosen, and counts coefficients of the table.
+        family, lam: the fit minimizes the mean loss of this family plus ``lam/2 ||u beta||^2``, with the intercept
+            unpenalized and u the ``penalty_units``. ``lam`` is 0 for the linear family, whose methods have a penalty.
+        penalty_units: u (d,) of the default penalty: the change of each column that is one effect
+            (:meth:`weakly_penalized`). ``None``: the user chose ``lam``, and u is 1 in the units of the table.
         labelled: whether the public rows have the response; without it their last column is zero.
-        clusters: the group (m,) of each public row, numbers from 0 on, where rows of a group are alike.
-        weights: of the loss of each public row (m,), of mean 1 before rows were left out; ``None``: all the same.
-            Rows of least squares are weighted themselves and have none.
+        clusters: the group (m,) of each public row, numbered from 0, where rows of a group are correlated.
+        weights: of the loss of each public row (m,), of mean 1 before rows were dropped; ``None``: all the same.
+            For least squares the rows themselves are weighted and this is ``None``.
         covariates_are_public: whether the user has declared the covariates of the private rows public.
         rows_are_weighted: whether rows, and the constant in them, are multiplied by the root of their weight.
         mode: the public fit of labels or counts, where it has a prior.
-        around: what is known of the last row of ``factor`` where it is another fit than least squares (``held``).
+        around: uncertainty of the coefficients in the last row of ``factor`` where they are a ridge fit; ``None``: they
+            are the least-squares fit.
     """
 
     names: tuple[str, ...]
@@ -188,7 +189,7 @@ class PublicData:
 
     @property
     def response_is_constant(self) -> bool:
-        """Return whether the public rows have the response and it is the same in all: they say nothing of its law."""
+        """Return whether the public rows have the response and it is the same in all of them."""
         return self.labelled and self.rows is not None and bool(np.ptp(self.rows[:, -1]) == 0)
 
     @cached_property
@@ -225,20 +226,21 @@ class PublicData:
     def weakly_penalized(self, n: int | None) -> PublicData:
         """Return the same data with the default penalty of labels and counts: a weak prior on each effect.
 
-        An effect is a change of the linear predictor, by a column of two values between them, by any other over one
-        standard deviation. It has a normal prior of standard deviation :data:`EFFECT_SD`, whatever the unit and the
-        number of rows: ``u^2/(2.5^2 n)`` per row. So a fit is finite where labels are separated, and elsewhere as far
-        from the unpenalized one as a fifth of the mean effect, in standard errors (proofs/gradients.md, 16).
+        An effect is the change of the linear predictor between the two values of a binary column, or over one standard
+        deviation of any other. It has a normal prior of standard deviation :data:`EFFECT_SD`, whatever the unit and the
+        number of rows: a penalty of ``u^2/(2.5^2 n)`` per row. So the fit is finite where labels are separated.
+        Elsewhere it differs from the unpenalized fit, in standard errors, by a fifth of the mean effect
+        (proofs/gradients.md, 16).
 
         Args:
-            n: rows of the fit that is penalized; ``None``: not known yet, next to none per row.
+            n: rows of the fit that is penalized; ``None``: not known yet, and the penalty is zero.
         """
         units = self.effect_units if self.penalty_units is None else self.penalty_units
         return replace(self, lam=0.0 if n is None else EFFECT_SD**-2 / n, penalty_units=units)
 
     @property
     def effect_units(self) -> np.ndarray:
-        """Return the change of each column (d,) that is one effect, by public rows; the spread where there are none."""
+        """Return the change of each column (d,) that is one effect; its spread where there are no public rows."""
         if self.rows is None:
             return self.spread
         x = self.rows[:, :-1]
@@ -248,7 +250,7 @@ class PublicData:
 
     @property
     def zero_one(self) -> tuple[str, ...]:
-        """Return the columns, the response last, that are 0 or 1 in every public row, and not one of them in all."""
+        """Return the columns, the response last, whose values in the public rows are 0 and 1, both present."""
         if self.rows is None:
             return ()
         is_zero_one = np.all((self.rows == 0) | (self.rows == 1), axis=0) & (np.ptp(self.rows, axis=0) > 0)
@@ -256,7 +258,7 @@ class PublicData:
 
     @property
     def penalty_shape(self) -> np.ndarray:
-        """Return what ``lam`` multiplies in the penalty of each squared coefficient (d,); 0 for the intercept."""
+        """Return the factor of ``lam`` in the penalty of each squared coefficient (d,); 0 for the intercept."""
         return self.penalized if self.penalty_units is None else self.penalized * self.penalty_units**2
 
     @cached_property
@@ -269,7 +271,7 @@ class PublicData:
     def penalties(self) -> np.ndarray:
         """Return the problem's penalty of each squared coefficient (d,), 0 for the intercept.
 
-        A coefficient that is penalized a million times its own curvature is 0 whatever more there is.
+        It is at most a million times the column's variance: such a coefficient is 0 already.
         """
         most = np.where(self.spread > 0, _MOST_PENALTY * self.spread**2, np.inf)
         return np.minimum(self.lam * self.penalty_shape, most) * self.penalized
@@ -282,7 +284,7 @@ class PublicData:
 
     @property
     def own_lam(self) -> float:
-        """Return ``lam`` of the public fit: a default one is as strong in its m rows together as in n private ones."""
+        """Return ``lam`` per row of the public fit: the default prior is the same for m public and n private rows."""
         return self.lam if self.penalty_units is None or self.m is None else EFFECT_SD**-2 / self.m
 
     @property
@@ -292,12 +294,12 @@ class PublicData:
 
     @property
     def stated_penalty(self) -> float | None:
-        """Return the penalty that was chosen, per row and squared coefficient; ``None`` for the default one."""
+        """Return the penalty that the user chose, per row and squared coefficient; ``None`` for the default one."""
         return self.lam if self.penalty_units is None else None
 
     @property
     def prior_sd(self) -> float | None:
-        """Return the standard deviation of an effect in the default penalty; ``None`` where it is another one."""
+        """Return the prior standard deviation of an effect; ``None`` where the user chose the penalty."""
         return None if self.penalty_units is None else EFFECT_SD
 
     @property
@@ -310,10 +312,10 @@ class PublicData:
 
     @cached_property
     def variance_inflation(self) -> np.ndarray:
-        """Return the factors (d,) by which other features inflate each coefficient's variance; 1 for an intercept.
+        """Return the variance inflation factors (d,) of the coefficients; 1 for an intercept.
 
-        The features' factor after the intercept is the Cholesky factor of their covariance. Rows that are fitted
-        exactly by chance are allowed for: so many rows fewer.
+        The features' factor after the intercept is the Cholesky factor of their covariance. The factors are multiplied
+        by ``1 - d/m``, for d of m rows are fitted exactly by chance.
         """
         first = int(self.has_intercept)
         root = self.feature_root[first:, first:]
@@ -348,7 +350,7 @@ class PublicData:
 
     @property
     def remaining_fit_covariance(self) -> np.ndarray:
-        """Return the covariance (d, d) of the public fit beside that of :attr:`fit_influence`."""
+        """Return the part (d, d) of the public fit's covariance that :attr:`fit_influence` does not contain."""
         return np.zeros((self.d, self.d)) if self.around is None else self.around.pull
 
     @property
@@ -363,10 +365,10 @@ class PublicData:
 
     @cached_property
     def moment_variance(self) -> float:
-        """Return the expected variance of an entry of the moment of the population's features in whitened coordinates.
+        """Return the expected variance of an entry of the population's feature moment in whitened coordinates.
 
-        That of an inverse Wishart matrix, ``m^2/((m - d)(m - d - 1)(m - d - 3))`` for Gaussian rows: ``1/m`` where m is
-        far above d, and large near d. A ridge in the whitening counts as fewer columns.
+        For Gaussian rows the matrix is inverse Wishart and the variance ``m^2/((m - d)(m - d - 1)(m - d - 3))``: about
+        ``1/m`` where m is far above d, and large near d. With a ridge in the whitening, d is :attr:`whitened_columns`.
         """
         if self.m is None:
             return 0.25
@@ -375,14 +377,14 @@ class PublicData:
 
     @property
     def whitened_columns(self) -> float:
-        """Return columns that the public moment decides in the whitening: d, less with a ridge in it."""
+        """Return the effective number of columns in the whitening, the trace of its hat matrix: d without a ridge."""
         if self.around is None or self.rows is None:
             return float(self.d)
         return float(np.mean(np.sum(self.whitened_in_sample[:, :-1] ** 2, axis=1)))
 
     @property
     def unbiased_squares(self) -> np.ndarray:
-        """Return squared public residuals (m,), enlarged so that their mean is that of a population's own fit."""
+        """Return squared public residuals (m,), scaled to have the residual variance of the population fit as mean."""
         square = self.whitened_in_sample[:, -1] ** 2
         if self.around is not None:
             return np.asarray(square / np.maximum(1 - self.around.leverage, _LEAST_SLACK))
@@ -392,7 +394,7 @@ class PublicData:
     def whitened(self) -> np.ndarray | None:
         """Return public rows in whitened coordinates (m, d + 1), as if each had been left out of the whitening.
 
-        A row's own share in ``S`` makes it look closer than a new row would (:func:`left_out_norm`).
+        A row that contributes to ``S`` has a smaller whitened norm than a new row would (:func:`left_out_norm`).
         """
         if self.rows is None or self.m is None:
             return None
@@ -410,8 +412,8 @@ class PublicData:
     def largest_growth(self) -> float:
         """Return the largest factor by which a left-out row's squared length may grow.
 
-        Rows of a normal population grow by ``m/(m - d - 1)`` on average. A row that alone shows a direction grows
-        beyond any limit, and says no more of how far new rows lie than its own length does.
+        Rows of a normal population grow by ``m/(m - d - 1)`` on average. The growth of a row that alone spans a
+        direction is unbounded, and not informative of the norm of new rows.
         """
         if self.m is None:
             return _MOST_GROWTH
@@ -419,10 +421,11 @@ class PublicData:
 
     @cached_property
     def category_norm(self) -> np.ndarray:
-        """Return the part (m,) of each row's squared whitened norm that its rarest category has by itself.
+        """Return the part (m,) of each row's squared whitened norm that is due to its rarest category.
 
         A column of two values, or the indicators of one table column, sort the rows into categories. Where the
-        indicator of a category of k rows is a combination of the features, each of its rows has at least ``m/k``.
+        indicator of a category of k rows is a combination of the features, the squared norm of its rows is at least
+        ``m/k``.
         """
         if self.rows is None or self.m is None:
             return np.zeros(0)
@@ -440,7 +443,8 @@ class PublicData:
             if not np.any(places):
                 continue
             together = np.bincount(places, constant**2)[places]
-            # A category of one row says nothing of itself; without an intercept no feature shows the first category.
+            # A category of one row has no norm once that row is left out; without an intercept the first category has
+            # no indicator among the features.
             known = (np.bincount(places)[places] > 1) & (self.has_intercept | (places > 0))
             most = np.maximum(most, np.where(known, self.m * constant**2 / np.maximum(together, 1e-300), 0.0))
         return most
@@ -453,7 +457,7 @@ class PublicData:
 
 
 def by_table_column(names: Iterable[str]) -> dict[str, list[int]]:
-    """Return the places of the features that each column of the table became; an indicator is ``column=level``."""
+    """Return the indices of the features that encode each column of the table; an indicator is ``column=level``."""
     columns: dict[str, list[int]] = {}
     for j, name in enumerate(names):
         columns.setdefault(name.rpartition("=")[0] or name, []).append(j)
@@ -463,14 +467,14 @@ def by_table_column(names: Iterable[str]) -> dict[str, list[int]]:
 def left_out_norm(h: np.ndarray, m: int, categories: np.ndarray | float = 0.0) -> np.ndarray:
     """Return the squared whitened norm of each row under the moment of the other ``m - 1`` rows, from its own ``h``.
 
-    That is ``(m - 1) h / (m - h)`` (Sherman-Morrison; proofs/whitening.md, 4). Without its row, a category of two rows
-    would count as one of a single row, and a new row of it as twice as far out as it is: the part of ``h`` that a
-    category has by itself is left as it is.
+    It is ``(m - 1) h / (m - h)`` (Sherman-Morrison; proofs/whitening.md, 4). The part of ``h`` that is due to a
+    category is not changed: leaving a row out of a category of two would halve its frequency, and so double that part,
+    while a new row of the category has the frequency of both.
 
     Args:
         h: squared whitened norms (k,) under the moment of all rows.
         m: number of rows behind the moment.
-        categories: part of ``h`` that categories have by themselves (k,).
+        categories: part of ``h`` that is due to categories (k,).
     """
     fixed = np.minimum(categories, h)
     return np.asarray(fixed + (m - 1) * (h / np.maximum(m - h, 1e-9) - fixed / np.maximum(m - fixed, 1e-9)))
@@ -493,7 +497,7 @@ def back_transform(root: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
 
 
 def ridge_from_least_squares(fit: np.ndarray, moment: np.ndarray, penalty: np.ndarray) -> np.ndarray:
-    """Return the ridge fit that a least-squares fit becomes under a penalty: ``b - (M + P)^{-1} P b``.
+    """Return the ridge fit from a least-squares fit b, ``b - (M + P)^{-1} P b``.
 
     Args:
         fit: least-squares fits (..., d), in the units of the table.
@@ -506,8 +510,8 @@ def ridge_from_least_squares(fit: np.ndarray, moment: np.ndarray, penalty: np.nd
 def equilibrated_solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solve ``M X = B`` in units in which the diagonal of M is one.
 
-    For moments with a penalty, which counts raw units: beside columns of sizes far apart a whitened matrix would lose
-    in rounding what is not penalized.
+    For moments with a penalty in raw units: where columns differ much in scale, whitening the sum would lose the
+    unpenalized part in rounding errors.
 
     Args:
         matrix: M (..., d, d), positive definite.
@@ -520,7 +524,7 @@ def equilibrated_solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     equal = matrix / scale / np.swapaxes(scale, -1, -2)
     try:
         solved = np.linalg.solve(equal, right / scale)
-    except np.linalg.LinAlgError:  # collinear columns under a penalty that rounding swallows: the shortest solution
+    except np.linalg.LinAlgError:  # collinear columns, and a penalty below rounding: the minimum-norm solution
         solved = np.linalg.pinv(equal, hermitian=True) @ (right / scale)
     return np.asarray(solved / scale)
 
@@ -540,8 +544,8 @@ def public_from_rows(
     """Return public data from rows (m, d) and (m,), or from features alone.
 
     Args:
-        features: (m, d). Of a table pasted together several times one copy counts (``deduplicate``); ``m`` is its
-            number of rows.
+        features: (m, d). Of a table that repeats itself one copy is used (``deduplicate``), and ``m`` is the number of
+            its rows.
         response: (m,); ``None``: unknown.
         names: of the features.
         target: name of the response.
@@ -549,7 +553,7 @@ def public_from_rows(
             features that are collinear in the public rows.
         family: of the response.
         lam: ridge penalty of the problem itself, per row.
-        clusters: the group (m,) of each row, where rows of a group are alike.
+        clusters: the group (m,) of each row, where rows of a group are correlated.
         weights: of the loss of each row (m,).
 
     Raises:

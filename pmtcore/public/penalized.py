@@ -1,10 +1,10 @@
 """Public inputs of ``napp-public``: centre, weights, and the modulus with the least predicted error.
 
 Everything here reads public rows and sizes only, so it costs no privacy. The ridge of the public fit is chosen by
-approximate leave-one-out. The covariance of the fit is a sandwich estimate with left-out residuals, at the least ridge
-within one standard error of the best, so that a fit which was shrunk to nothing by chance does not look certain. The
-modulus is the one with the least predicted error from its noise and its pull together, where the noise is what the
-Jacobian of that modulus leaves of the budget.
+approximate leave-one-out. The covariance of the fit is a sandwich estimate with left-out residuals. It is taken at the
+least ridge within one standard error of the best one, because a strong ridge chosen by chance would make it too small.
+The modulus minimizes the predicted error: the variance of the noise plus the squared bias of the penalty. The noise has
+the budget that remains after the Jacobian of that modulus is paid for.
 """
 
 import math
@@ -105,8 +105,8 @@ def best_weights(
 ) -> np.ndarray:
     """Return the penalty weights v (p,) with the least predicted squared error of predictions.
 
-    To first order the release is off by ``A^{-1} (b + q (theta* - c))``, ``A = n H + q``: noise and pull. The noise is
-    what the budget allows after the Jacobian is paid for.
+    To first order the error of the release is ``A^{-1} (b + q (theta* - c))`` with ``A = n H + q``: noise b, and bias
+    of the penalty q towards the centre c. The noise has the budget that remains after the Jacobian is paid for.
 
     Args:
         loss: loss of one row.
