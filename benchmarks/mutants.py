@@ -666,8 +666,14 @@ def every_mutant() -> list[Mutant]:
     expected = "tests/methods/test_joint_refined.py -k a_plan"
     plant("joint: a plan ends at the longest", tail, "tail.beyond(low), at_least", "0.0 * low, at_least", FILTER)
     plant("joint: a plan with exact counts", second, "self.counting_sd * rng.", "0 * rng.", expected)
-    plant("joint: a plan trusts the pilot", "methods/joint/plan.py", " + gram_mse * (noise + lost)", "", expected)
-    plant("joint: a plan clips nothing", "methods/joint/plan.py", "+ gain * np.sqrt(cut)) ** 2", ") ** 2", expected)
+    plant("joint: a plan trusts the pilot", "methods/joint/plan.py", " + gram_mse * (noise + clipping)", "", expected)
+    plant(
+        "joint: a plan clips nothing",
+        "methods/joint/plan.py",
+        "+ gain * np.sqrt(step_clipping)) ** 2",
+        ") ** 2",
+        expected,
+    )
     gaps, joint_passes = "tests/methods/test_joint_filter.py -k gaps", "methods/joint/passes.py"
     plant("joint: complete rows of zeros have gaps", joint_passes, "/ n - zeros / m", "/ n", gaps)
     plant(
@@ -683,8 +689,8 @@ def every_mutant() -> list[Mutant]:
     plant(
         "joint: a plan of many gradients has one bound",
         "methods/joint/plan.py",
-        "told = each.rehearsal",
-        "told = self.second.rehearsal",
+        "simulated = gradient.rehearsal",
+        "simulated = self.second.rehearsal",
         "tests/auditing/test_comparison.py -k near_the_realized",
     )
     plant(

@@ -63,8 +63,8 @@ _BEYOND_CHANCE = 3.0
 _HALF_A_ROW = 0.5
 # Lower bound on the estimated share of rows that are not clipped
 _LEAST_UNCLIPPED = 0.05
-# Power of the unclipped share that divides a bound's price. The step's error is the score's over this share, hence 2. The
-# share's own error as an estimate of the slope also grows with clipping: 4 was measured (decision 261).
+# Power of the unclipped share that divides a bound's price. The step's error is the score's over this share: hence
+# 2. The error of the share as an estimate of the slope also grows with clipping: 4 was measured (decision 261).
 _SLOPE_POWER = 4
 # Odds of a common direction of two clipped gradients at the given share of clipped rows, and the power of that share
 _COMMON_ODDS, _COMMON_SHARE, _COMMON_POWER = 0.062, 0.1, 0.6

@@ -8,9 +8,9 @@ simulated from the public rows by a weighted bootstrap, in the coordinates and w
 
     T = sum over entries of (released - mean)^2/variance,
 
-with mean and variance of the simulated matrices; the variance grows with the released diagonal where the ball may hold
-rows far longer than any public one. Only the released matrix comes from private rows. An alarm names the columns of the
-table whose mean or mean square differs most.
+with mean and variance of the simulated matrices. Where the ball admits rows far longer than any public one, the
+variance is scaled by the released diagonal. Only the released matrix comes from private rows. An alarm names the
+columns of the table whose mean or mean square differs most.
 """
 
 from collections.abc import Iterator
@@ -26,24 +26,24 @@ from pmtcore.base.symmetric import upper_indices, upper_triangle
 from pmtcore.public.clipping import Ball
 from pmtcore.public.moments import OTHER, PublicData, by_table_column
 
-# The planned rates from two public rows a column on, and with fewer, which can tell next to nothing (decision 100).
+# Level of the test with at least two public rows a column, and with fewer, where it has almost no power (decision 100).
 FALSE_ALARMS, FALSE_ALARMS_OF_FEW = 0.05, 0.01
-# Below this many public rows a column nothing was found beyond the false alarms.
+# Public rows a column below which the test had no power.
 _FEW_ROWS_PER_COLUMN = 2
-# A third of the draws is enough, and affordable, where there are more columns than this.
+# Number of draws, and the number of columns above which a third of them is drawn: fewer suffice and cost less.
 _DRAWS, _MANY_COLUMNS = 200, 40
-# Groups of rows that are drawn with weights: their variance is known to 1 in sqrt(500).
+# Most groups of rows with a bootstrap weight each; half of them are sums of rows.
 _MOST_GROUPS = 1000
-# Numbers in memory at once for the sums of rows: 16 MB.
+# Most numbers in memory at once for the sums of rows: 16 MB.
 _NUMBERS_AT_ONCE = 2**21
-# Round upper bounds of a p-value, by the value above which each is used.
+# Rounded p-values in words, by the p-value above which each is used.
 _SHARES = ((1e-2, "one in twenty"), (1e-3, "one in a hundred"), (1e-6, "one in a thousand"))
-# A ball with twice the length of every public row may hold private rows that none of them resembles (decision 245).
+# Radius over the longest public row from which on the ball admits private rows unlike all public ones (decision 245).
 OPEN = 2.0
 # Standard deviations from which on an alarm names a column, which part of the largest deviation it has to reach (where
 # rows are truncated since one column is far larger, all other columns look smaller), and how many are named at most.
 _NAMED, _NAMED_PART, _MOST_NAMED = 3.0, 1 / 3, 3
-# Degrees of freedom of the fitted law: no law here has a heavier tail than one squared Gaussian.
+# Least degrees of freedom of the fitted chi-squared law: that of one squared Gaussian.
 _LEAST_LAW_DOF = 1.0
 
 
@@ -81,7 +81,7 @@ class BootstrapNull:
         root: (d, d) lower triangular; a row y in the coordinates of the moment is ``root @ y`` in the table.
         names: of the d columns in the table; an indicator is ``column=level``.
         has_intercept: whether the first column is the constant.
-        is_open: whether the ball may hold private rows far longer than any public one.
+        is_open: whether the ball admits private rows far longer than any public one.
         false_alarms: rate of false alarms at which the test warns.
     """
 
@@ -150,10 +150,10 @@ class BootstrapNull:
             noise: variance of the noise on an entry off the diagonal; the diagonal has twice that variance.
 
         Returns:
-            Probability of a difference at least as large where both tables come from one population: of all entries
-            together or, where there is an intercept, of the means, which are few and would drown among the others;
-            twice the smaller one (Bonferroni). Each combines the share of the draws with a chi-squared law fitted to
-            them, which reaches beyond the number of draws.
+            Probability of a difference at least as large where both tables come from one population. Where there is an
+            intercept it is twice the smaller one (Bonferroni) of two p-values: of all entries, and of the means alone,
+            which would have little weight among all entries. Each p-value combines the share of the draws with a
+            chi-squared law fitted to them, which extends below one over the number of draws.
         """
         noise_variance = noise * np.where(self.diagonal, 2.0, 1.0)
         distances = self._distances(upper_triangle(gram), noise_variance)
@@ -169,8 +169,9 @@ class BootstrapNull:
     def _distances(self, moments: np.ndarray, noise_variance: np.ndarray) -> np.ndarray:
         """Return squared deviations (..., entries) of moments from the mean, in units of their variances.
 
-        Where the ball is open, an entry has the variance of public rows as long as the released diagonal says: rows
-        that none of them resembles make a column's standard deviation as much larger as its second moment.
+        Where the ball is open, the variance of an entry is multiplied by the growth of both of its diagonal entries:
+        rows unlike all public ones increase the standard deviation of a squared column by the factor by which they
+        increase its second moment.
         """
         mean, variance = np.mean(self.moments, axis=0), np.var(self.moments, axis=0, ddof=1)
         if self.is_open:
@@ -210,11 +211,11 @@ def bootstrap_null(public: PublicData, ball: Ball, n: int) -> BootstrapNull:
 
 
 def _merged_levels(public: PublicData) -> np.ndarray:
-    """Return how much more each public row may weigh among private ones, (categories, m), where levels were merged.
+    """Return the standard deviations (categories, m) of additional weights of the public rows in merged levels.
 
-    A level with one public row is merged, and so is every level that no public row has: private rows have more of them.
-    By Good and Turing's estimate these are a share ``2 N_2/m`` of the rows, N_2 the number of levels with two public
-    rows (one more, for few levels say little of it), beside the share ``N_1/m`` of the levels with one.
+    A level with one public row is merged, and so are levels without any, so merged levels are more frequent among the
+    private rows. By Good and Turing's estimate the merged share ``N_1/m`` grows by ``2 N_2/m``, where N_k is the number
+    of levels with k public rows; N_2 is increased by one because few levels estimate it poorly.
     """
     if public.rows is None:
         return np.zeros((0, 0))
@@ -240,20 +241,20 @@ def simulated_null(
 ) -> BootstrapNull:
     """Draw second moments around the mean of all public rows from the weighted bootstrap.
 
-    With weights ``1 + w g_i`` a draw is the mean plus ``w sum_i g_i v_i``. For the rows furthest out ``g_i + 1`` is
-    exponential (the Bayesian bootstrap): where two public rows show a level, the population may have several times as
-    many, and that is as skewed as a gamma law of two. The others, where they are many, are first added up, with random
-    signs, to sums S_b with standard Gaussian g: ``sum_b g_b S_b`` has the same mean, and in expectation over the signs
-    the same covariance ``sum_i v_i v_i'``.
+    With weights ``1 + w g_i`` a draw is the mean plus ``w sum_i g_i v_i``. For the longest rows ``g_i + 1`` is
+    exponential (the Bayesian bootstrap): the frequency of a level with two public rows is as skewed as a gamma law with
+    shape two. The other rows, where there are many, are first added with random signs to sums S_b. With standard
+    Gaussian g, ``sum_b g_b S_b`` has the same mean and, in expectation over the signs, the same covariance ``sum_i v_i
+    v_i'``.
 
     Args:
-        public: whose rows they are, with the names of their columns.
+        public: public data of these rows, with the names of their columns.
         rows: public rows (m, d) in the coordinates of the release, each as if left out of them.
         inside: weights (m,) that truncation gives them.
         n: number of private rows.
         root: (d, d), from the coordinates of the release to those of the table.
         names: of the d columns in the table.
-        is_open: whether the ball may hold private rows far longer than any public one.
+        is_open: whether the ball admits private rows far longer than any public one.
     """
     rng, (m, d) = np.random.default_rng(0), rows.shape
     upper = upper_indices(d)
@@ -266,12 +267,12 @@ def simulated_null(
         """Return the entries of ``sum_i w_i x_i x_i'`` over some rows, with weights (m,) beside those of the ball."""
         return np.asarray(((rows[at] * (inside * weights)[at, None]).T @ rows[at])[upper])
 
-    outwards = np.argsort(np.sum(rows**2, axis=1))
+    by_norm = np.argsort(np.sum(rows**2, axis=1))
     alone = m if m <= _MOST_GROUPS else _MOST_GROUPS // 2
     signs = rng.choice([-1.0, 1.0], m)
-    signs[outwards[m - alone :]] = 1.0
+    signs[by_norm[m - alone :]] = 1.0
     deviations = np.zeros((draws, len(upper[0])))
-    groups = [*outwards[m - alone :, None], *np.array_split(rng.permutation(outwards[: m - alone]), _MOST_GROUPS // 2)]
+    groups = [*by_norm[m - alone :, None], *np.array_split(rng.permutation(by_norm[: m - alone]), _MOST_GROUPS // 2)]
     at_once = 1 + _NUMBERS_AT_ONCE // len(upper[0])
     for start in range(0, len(groups), at_once):
         batch = groups[start : start + at_once]
@@ -282,9 +283,10 @@ def simulated_null(
         deviations += weights @ sums
     middle = entries(np.ones(m)) / m
     moments = middle + deviations * scale[:, None]
-    for more in _merged_levels(public):
-        moments += rng.standard_normal((draws, 1)) * entries(more) / m
-    # Two levels that no public row has together show no variance at all: it is at least that of independent columns.
+    for weight_sd in _merged_levels(public):
+        moments += rng.standard_normal((draws, 1)) * entries(weight_sd) / m
+    # Two levels without a common public row have variance zero among the draws; the variance of independent columns is
+    # a lower bound.
     diagonal = upper[0] == upper[1]
     square = middle[diagonal]
     least = np.where(diagonal, 0.0, relative_variance * square[upper[0]] * square[upper[1]])

@@ -1,26 +1,26 @@
 """Ridge prior of the coefficients from public rows alone: a centre and its covariance (proofs/gradients.md, 16).
 
-The penalty is in units of the columns' own spread and leaves the intercept free, so neither the unit nor the offset of
+The penalty is in units of the columns' variance and leaves the intercept free, so neither the unit nor the offset of
 a column matters. Along a path of penalties each public row is left out once (exactly for least squares, by one Newton
-step elsewhere). Two penalties are read off the path. The best one gives the fit and its covariance
+step elsewhere). Two penalties are chosen from the path. The one with the least left-out loss gives fit and covariance
 
     b = argmin mean loss + (lam/2)||beta||^2 + (a/2) beta'D beta,   C = (phi/m) (H + lam I + a D)^{-1},
 
-with ``phi`` the left-out dispersion, and a at most 0.3 in C, 0.03 for least squares. The least one within a standard
-error of the best that leaves at most half as many columns as rows serves for whitening, at most 0.1: it bounds the
-factor by which a direction that few public rows show is blown up. With many rows both penalties are next to nothing.
+with ``phi`` the left-out dispersion, and a at most 0.3 in C, 0.03 for least squares. Whitening uses another penalty, at
+most 0.1: the least one whose left-out loss is within a standard error of the best and whose effective number of columns
+is at most half the number of rows. It bounds the factor by which whitening inflates a direction with little variance in
+the public rows. With many rows both penalties are negligible.
 
-With few public rows per column least squares on them is unstable, and so is their moment: its Cholesky factor blows up
-a direction that few rows show. :func:`ridge_regularized_public` whitens with the least sufficient ridge, around that
-fit, so that the same release corrects a better fit in better coordinates. With many public rows nothing changes.
+With few public rows per column their least-squares fit is unstable, and so is the Cholesky factor of their moment.
+:func:`ridge_regularized_public` replaces both: the release then corrects the ridge fit, in coordinates whitened with
+the whitening penalty. With many public rows nothing changes.
 
-Labels that are almost separated in few public rows have no finite fit, and the public Hessian there has a direction
-without curvature. :func:`weakly_informed_fit` multiplies the ridge prior by a normal law of standard deviation 1 on
-whitened coefficients: one standard deviation of a column moves the linear predictor by about 1, in the way of Gelman et
-al. (2008). It counts as much as a handful of public rows and gives way to more. On *tune* 1 is as good as 2.5 at five
-public rows a column, and has .88, .92 and .94 of its error at two and fewer (mu .15, .5, 1.5). The fit maximizes the
-posterior density, and its covariance is taken where that fit is, not where a fit without the prior would have run off
-to.
+Labels that are almost separated in few public rows have no finite fit, and the public Hessian is singular along some
+direction. :func:`weakly_informed_fit` multiplies the ridge prior by a normal prior of standard deviation 1 on whitened
+coefficients: one standard deviation of a column changes the linear predictor by about 1 (after Gelman et al., 2008).
+This prior counts as much as a handful of public rows. On *tune* a standard deviation of 1 is as good as 2.5 at five
+public rows a column, and has .88, .92 and .94 of its error at two and fewer (mu .15, .5, 1.5). The fit is the posterior
+mode, and its covariance is computed from the Hessian at that mode.
 """
 
 from __future__ import annotations
@@ -40,35 +40,35 @@ from pmtcore.glm.solvers import Data
 from pmtcore.public.cholesky import triangular_root
 from pmtcore.public.moments import PublicData, RidgeFitCovariance
 
-# Penalties in units of the spread, from one that leaves no coefficient to one without effect.
+# Penalties in units of the spread, from one that shrinks all coefficients to zero to none.
 _PENALTY_PATH = np.append(np.geomspace(30.0, 1e-5, 14), 0.0)
-# Least squared spread that the stabilizing ridge counts with: that of the intercept.
+# Spread that the intercept, whose own is 0, has in the stabilizing ridge.
 _LEAST_SPREAD = 1e-6
-# Least value of 1 - leverage * slope: a left-out prediction never moves by more than fifty residuals.
+# Lower bound on 1 - leverage * slope: a left-out linear predictor changes by at most fifty residuals.
 _LEAST_RESIDUAL_SHARE = 0.02
-# Few public labels that happen to fit well do not make a model certain.
+# Lower bound on the dispersion of labels and counts: few public rows may fit well by chance.
 _DISPERSION_FLOOR = 0.3
-# With some twenty rows leave-one-out says little about the penalty, so whitening and covariance use at most these.
+# With some twenty rows leave-one-out is uninformative of the penalty, so whitening and covariance use at most these.
 _MOST_WHITENING_PENALTY, _MOST_COVARIANCE_PENALTY = 0.1, 0.3
 # For least squares: intervals of 35 settings of *tune* covered 0.93, 0.93, 0.95, 0.95 at 0.3 and 0.95 to 0.96 at 0.03.
 _MOST_COVARIANCE_PENALTY_LINEAR = 0.03
-# Columns per public row that whitening may rest on: two rows show a direction, one may blow it up.
+# Largest effective number of columns per public row in the whitening.
 _COLUMNS_PER_ROW = 0.5
-# Penalty at which the decomposition of the path is made: its rounding is least between it and the smallest curvatures.
+# Penalty at which the decomposition of the path is made; it keeps the rounding errors along the whole path small.
 _REFERENCE_PENALTY = 1e-2
-# Least curvature over that of the reference that rounding can tell from none.
+# Lower bound on a curvature relative to that at the reference penalty; below it a curvature is rounding error.
 _LEAST_SHARE = 1e-14
-# Left-out log likelihoods tell two models apart where there are a hundred rows, and their sums differ by more than four
-# and more than a standard error (Sivula, Magnusson, Matamoros and Vehtari, arXiv 2008.10296).
+# Leave-one-out log likelihoods distinguish two models with at least a hundred rows where their sums differ by more than
+# four and more than a standard error (Sivula, Magnusson, Matamoros and Vehtari, arXiv 2008.10296).
 _CLEAR_FALL, _CLEAR_ROWS = 4.0, 100
-# Rounds in which penalties follow the size of the coefficients, as long as left-out losses fall.
+# Most reweightings of the penalties by the coefficients; they end sooner where left-out losses stop falling.
 _MOST_REWEIGHTINGS = 4
 _TINY = np.finfo(float).tiny
 # Ridge, in units of the spread, that gives a direction without curvature a solution.
 _STABILIZING_RIDGE = 1e-10
 # Standard deviations of whitened coefficients and of the intercept on the scale of the linear predictor.
 COEFFICIENT_SD, INTERCEPT_SD = 1.0, 10.0
-# The ridge of few rows is believed up to this much in the covariance, as in :mod:`pmtcore.public.ridge`.
+# Upper bound on the ridge in the covariance of the weakly informed fit, as in the ridge prior.
 _MOST_BELIEVED = 0.3
 
 
@@ -78,12 +78,12 @@ class RidgePrior:
 
     Attributes:
         coefficients: ridge fit (d,) at the penalty with the least left-out loss.
-        covariance: covariance (d, d) of the difference between this fit and the population's own fit.
+        covariance: covariance (d, d) of this fit around the population fit.
         whitening: penalty for whitening, in units of :attr:`spread`.
         penalty: penalty of the fit, in units of :attr:`shape`.
-        spread: squared spread of each column (d,); 0 for the intercept.
-        shape: what the penalty of the fit multiplies in each squared coefficient (d,): the spread times the weight that
-            a coefficient of this size has under a Cauchy prior.
+        spread: variance of each column (d,); 0 for the intercept.
+        shape: factor of the penalty in each squared coefficient (d,): the spread times the weight of the coefficient
+            under a Cauchy prior.
         dispersion: left-out ``phi``: mean squared residual over mean slope.
     """
 
@@ -165,7 +165,7 @@ def prior_of(
         x: features (m, d).
         y: responses (m,).
         free: 0 for the intercept, 1 for each other column, shape (d,).
-        penalties: of the problem itself (d,), part of what is fitted.
+        penalties: penalties (d,) that belong to the problem itself; the population fit has them too.
         weights: of the loss of each row (m,); ``None``: all the same.
     """
     m = len(x)
@@ -174,7 +174,7 @@ def prior_of(
     own = penalties + _STABILIZING_RIDGE * np.maximum(spread, _LEAST_SPREAD)
     path = _path(data, spread, own)
     ridge = _least_loss(path)
-    # For least squares a Gram matrix is released, which a better start hardly adds to (decision 109).
+    # For least squares a Gram matrix is released, beside which a better public fit gains little (decision 109).
     best, shape = (ridge, spread) if linear else _reweighted(data, ridge, own, spread=spread)
     excess_losses = [point.losses - ridge.losses for point in path]
     as_good = [
@@ -187,7 +187,7 @@ def prior_of(
     curvature = penalized - np.diag(max(best.penalty - most, 0.0) * shape)
     covariance = best.dispersion / m * np.linalg.inv(curvature)
     supported = [point.penalty for point in path if point.columns <= _COLUMNS_PER_ROW * m]
-    # Two or three public rows may support no penalty of the path: then the largest serves.
+    # With two or three public rows no penalty may leave few enough columns; then the largest is used.
     whitening = min(max(min(as_good), min(supported, default=_PENALTY_PATH[0])), _MOST_WHITENING_PENALTY)
     return RidgePrior(best.coefficients, covariance, whitening, best.penalty, spread, shape, best.dispersion)
 
@@ -197,7 +197,7 @@ def _path(data: Data[Family], shape: np.ndarray, own: np.ndarray) -> list[_Point
 
     Args:
         data: public rows.
-        shape: what the penalty multiplies in each squared coefficient (d,).
+        shape: factor of the penalty in each squared coefficient (d,).
         own: penalties of the problem itself (d,), the same along the path.
     """
     fit, path = np.zeros(len(shape)), []
@@ -225,17 +225,17 @@ def _least_loss(path: list[_Point]) -> _Point:
 
 
 def _reweighted(data: Data[Family], ridge: _Point, own: np.ndarray, *, spread: np.ndarray) -> tuple[_Point, np.ndarray]:
-    """Return the fit under a Cauchy prior and what its penalty multiplies (d,), where public rows clearly prefer it.
+    """Return the fit under a Cauchy prior and its penalty's shape (d,), where leave-one-out clearly prefers it.
 
-    One penalty for all draws a large coefficient among small ones towards zero by more than its own error, and the
-    covariance does not tell. Where both priors predict left-out rows as well,
-    or rows are too few to tell, the ridge fit stays.
+    A common penalty shrinks a large coefficient among small ones by more than its standard error, which the covariance
+    does not contain. Where the two fits do not differ significantly in left-out loss, or there are fewer than a hundred
+    rows, the ridge fit is returned.
 
     Args:
         data: public rows.
-        ridge: the best fit with one penalty for all.
+        ridge: the best fit with a common penalty.
         own: penalties of the problem itself (d,).
-        spread: squared spread of each column (d,).
+        spread: variance of each column (d,).
     """
     m, best, shape = len(data.x), ridge, spread
     for _ in range(_MOST_REWEIGHTINGS if ridge.penalty and m >= _CLEAR_ROWS else 0):
@@ -252,15 +252,16 @@ def _reweighted(data: Data[Family], ridge: _Point, own: np.ndarray, *, spread: n
 def _cauchy_weights(point: _Point, shape: np.ndarray, own: np.ndarray, *, spread: np.ndarray, m: int) -> np.ndarray:
     """Return the weight (d,) of each coefficient's penalty under a Cauchy prior, by one step of the EM algorithm.
 
-    A Cauchy effect is normal with a precision that is gamma(1/2, 1/2) in units of the prior's; given the effect e its
-    mean is ``2/(1 + e^2/s^2)``, s^2 the prior variance ``phi/(m a)``. The mean of e^2 contains the variance of the fit.
+    A Cauchy effect is normal with a precision that is gamma(1/2, 1/2) in units of the prior's. Given the effect e, the
+    precision has mean ``2/(1 + e^2/s^2)`` with prior variance ``s^2 = phi/(m a)``. The posterior mean of e^2 includes
+    the variance of the fit.
 
     Args:
-        point: the fit so far.
-        shape: what its penalty multiplies (d,).
+        point: the current fit.
+        shape: factor of its penalty in each squared coefficient (d,).
         own: penalties of the problem itself (d,).
-        spread: squared spread of each column (d,).
-        m: public rows.
+        spread: variance of each column (d,).
+        m: number of public rows.
     """
     unit = point.dispersion / m
     variance = unit * np.diag(np.linalg.inv(point.hessian + np.diag(point.penalty * shape + own)))
@@ -276,11 +277,11 @@ def _mean_derivatives(data: Data[Family], fit: np.ndarray) -> tuple[np.ndarray, 
 
 @dataclass(frozen=True, eq=False)
 class _LeastSquares:
-    """Least squares with a ridge, for all penalties of the path by one decomposition.
+    """Ridge regressions for all penalties of the path, from one decomposition.
 
     With ``M = H_0 + r D = L L'`` at a reference penalty r and ``L^{-1} D L^{-T} = Q S Q'``, the Hessian at a is
-    ``L Q (I + (a - r) S) Q' L'``: one Cholesky factor and one eigendecomposition serve every a, each then at the cost
-    of products with vectors.
+    ``L Q (I + (a - r) S) Q' L'``. After one Cholesky factor and one eigendecomposition, each a costs only products of
+    matrices with vectors.
 
     Attributes:
         rows: rows of the fit.
@@ -313,14 +314,14 @@ class _LeastSquares:
     def at(self, penalty: float) -> tuple[np.ndarray, np.ndarray]:
         """Return fit (d,) and leverages of the rows (m,) at a penalty.
 
-        The fit is refined once, by the gradient that rounding left.
+        The fit is refined once, by the residual of its normal equations.
         """
         x, m = self.rows.features, len(self.rows.features)
         scale = 1 / np.maximum(1 + (penalty - _REFERENCE_PENALTY) * self.shares, _LEAST_SHARE)
         right = x.T @ (self.rows.weights * self.rows.response) / m
         fit = self.basis @ (scale * (self.basis.T @ right))
-        left = right - self.hessian @ fit - penalty * self.spread * fit
-        return fit + self.basis @ (scale * (self.basis.T @ left)), self.squares @ scale / m
+        residual = right - self.hessian @ fit - penalty * self.spread * fit
+        return fit + self.basis @ (scale * (self.basis.T @ residual)), self.squares @ scale / m
 
 
 def _leverage(x: np.ndarray, hessian: np.ndarray) -> np.ndarray:
@@ -331,7 +332,7 @@ def _leverage(x: np.ndarray, hessian: np.ndarray) -> np.ndarray:
 def _left_out(
     data: Data[Family], penalty: float, hessian: np.ndarray, coefficients: np.ndarray, *, leverage: np.ndarray
 ) -> _Point:
-    """Compute the losses of all rows, each as if left out: ``z - h w r/(1 - h w b'')``, exact for least squares.
+    """Compute the fit's left-out losses from the predictors ``z - h w r/(1 - h w b'')``, exact for least squares.
 
     Args:
         data: the rows.
@@ -366,7 +367,7 @@ _REGULARIZED: WeakKeyDictionary[PublicData, PublicData] = WeakKeyDictionary()  #
 def ridge_regularized_public(public: PublicData) -> PublicData:
     """Return the same public rows in the coordinates of their ridge prior.
 
-    Data of which only a moment is known, without labels or of another family than the Gaussian are returned unchanged.
+    Data with only a moment, without labels, or of a family other than the Gaussian are returned unchanged.
     """
     if public.rows is None or public.m is None or public.family is not GAUSSIAN or not public.labelled:
         return public
@@ -392,10 +393,10 @@ def _ridge_regularized(public: PublicData, rows: np.ndarray, m: int) -> PublicDa
 
 
 def prior_precision(features: np.ndarray) -> np.ndarray:
-    """Return the inverse covariance (d, d) of the prior, from whitened public rows (k, d).
+    """Return the prior precision (d, d) of whitened coefficients, from whitened public rows (k, d).
 
-    The base rate may be anything: along the mean of the rows, which is the intercept's axis where there is one, the
-    standard deviation is that of an intercept, as far as the rows lie along it.
+    With mean row u the covariance is ``COEFFICIENT_SD^2 I + (INTERCEPT_SD^2 - COEFFICIENT_SD^2) u u'``, so that the
+    base rate is almost free; where there is an intercept, u is its axis.
     """
     d = features.shape[1]
     mean = np.mean(features, axis=0)
@@ -414,21 +415,21 @@ def weakly_informed_fit(
     rows: int,
     weights: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the posterior mode (d,) and its covariance (d, d) around the population's own fit.
+    """Return the posterior mode (d,) and its covariance (d, d) around the population fit.
 
     Args:
         family: of the response.
         features: public rows (k, d) in whitened coordinates.
         response: (k,).
-        penalty: of the problem itself (d, d), part of what is fitted.
-        ridge: the left-out penalty and the matrix (d, d) that it multiplies.
-        dispersion: mean squared residual over mean slope, left out.
-        rows: public rows that the fit stands for; more than k where only some are used.
+        penalty: penalty (d, d) that belongs to the problem itself; the population fit has it too.
+        ridge: the penalty chosen by leave-one-out, and the matrix (d, d) that it multiplies.
+        dispersion: left-out mean squared residual over mean slope.
+        rows: number of public rows; more than k where only a subset is used.
         weights: of the loss of each row (k,).
     """
     amount, shape = ridge
     own = penalty + dispersion / rows * prior_precision(features)
     mode = solvers.fit(Data(family, features, response, weights), own + amount * shape)
     hessian = (features * (weights * family.slope(features @ mode))[:, None]).T @ features / len(features)
-    believed = hessian + own + min(amount, _MOST_BELIEVED) * shape
-    return mode, dispersion / rows * np.linalg.inv(believed)
+    precision = hessian + own + min(amount, _MOST_BELIEVED) * shape
+    return mode, dispersion / rows * np.linalg.inv(precision)

@@ -1,9 +1,9 @@
 """Linearized public fit of a generalized linear model in whitened coordinates, and the clip chosen from it.
 
-A private row enters a fit clipped to ``||x~|| <= reach R`` with its loss weighted by ``min(1, R/||x~||)``. So its score
-is at most R long, and a row a little outside the ball keeps its direction. ``R`` and ``reach`` are chosen as in
-``clipping``: the price of a candidate is the squared shift that it causes on the public rows plus the variance that the
-noise leaves (proofs/objective.md, 9.3).
+A private row enters a fit clipped to ``||x~|| <= reach R`` with its loss weighted by ``min(1, R/||x~||)``, so that its
+score is at most R long. A row with ``R < ||x~|| <= reach R`` is only weighted, and its predictor stays unchanged. ``R``
+and ``reach`` are chosen as in ``clipping``: the price of a candidate is the squared shift of the public fit by clipping
+plus the variance from the noise (proofs/objective.md, 9.3).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from pmtcore.mechanisms.truncation import bounded, length_weights, squared_norms
 from pmtcore.public.clipping import candidate_bounds, moment_only_ball, squared_bias
 from pmtcore.public.moments import PublicData, whiten
 
-# From rows shortened to the bound on their gradients to rows hardly shortened at all.
+# Candidate reaches: at 1 rows are shortened to the bound on their scores, at 4 hardly any row is shortened.
 REACHES = (1.0, 1.5, 2.0, 3.0, 4.0)
-# Number of radii on a log grid: they are a tenth apart.
+# Number of candidate radii on a log grid; neighbours differ by about a tenth.
 _RADII_TRIED = 16
-# Cap on the length of a whitened row: its square is still a number, and no radius is as long.
+# Cap on the length of a whitened row: its square does not overflow, and every radius is far shorter.
 _LENGTH_CAP = 1e100
-# Public rows behind a choice: more of them change it by less than its own uncertainty.
+# Most public rows that a price is computed from: more change the choice by less than its own uncertainty.
 _MOST_PUBLIC_ROWS = 4000
 # Above this number of columns 80 inverses of (d, d) are more than 25 MB and are not cached.
 _MOST_CACHED_COLUMNS = 200
-# Public figures only, by the reaches and by whether the public side of the score equation counts.
+# Public figures only, by the reaches and by whether the covariance of the public score is included.
 _SCANS: WeakKeyDictionary[PublicData, dict[tuple[tuple[float, ...], bool], Scan]] = WeakKeyDictionary()
 
 
@@ -80,16 +80,16 @@ class Clip:
 class LeftOutRows:
     """Public rows as if each had been left out of the whitening, clipped as private rows would be.
 
-    Left out, a row is longer, and so is what it adds to a score. Its predictor at the public fit is that of the row as
-    it is, which no whitening changes: an exponential mean at the longer row would be that of no row.
+    A left-out row is longer than the row itself, and so is its score. The predictor at the public fit is computed from
+    the row itself: whitening does not change it, and the mean of the longer row would be that of no actual row.
 
     Attributes:
-        features: before the clip (m, d).
+        features: left-out whitened features before the clip (m, d).
         response: responses (m,).
-        factors: what the clip shortens the rows by (m,).
+        factors: factors (m,) by which the clip shortens the rows.
         weights: weights of their loss (m,).
         centre: public fit (d,).
-        predictors_at_centre: of the rows as they are (m,).
+        predictors_at_centre: predictors (m,) of the rows themselves, before the clip.
     """
 
     features: np.ndarray
@@ -101,11 +101,11 @@ class LeftOutRows:
 
     @classmethod
     def of(cls, rows: np.ndarray, left_out: np.ndarray, response: np.ndarray, centre: np.ndarray) -> LeftOutRows:
-        """Return rows that nothing is clipped from.
+        """Return the rows without clipping.
 
         Args:
-            rows: whitened features as they are (m, d).
-            left_out: the same as if each had been left out (m, d).
+            rows: whitened features (m, d).
+            left_out: whitened features as if each row had been left out (m, d).
             response: responses (m,).
             centre: public fit (d,).
         """
@@ -145,7 +145,7 @@ class Shape:
         rows: whitened rows, features (m, d).
         norms: left-out lengths of the rows (m,).
         influence: ``H^{-1} x r`` (m, d), with residuals as if the row had been left out; the public fit's
-            own covariance is ``influence' influence / m^2``.
+            covariance is ``influence' influence / m^2``.
         inverse: inverse Hessian (d, d) of the public fit's mean loss and penalty.
     """
 
@@ -188,19 +188,19 @@ class Shape:
 
     @property
     def model_covariance(self) -> np.ndarray:
-        """Return the public fit's covariance (d, d) where responses vary as the family says, its penalty a prior."""
+        """Return the model-based covariance (d, d) of the public fit, with the penalty as a prior."""
         return self.inverse / (self.public.m or len(self.influence))
 
     def prior(self, n: int) -> np.ndarray:
-        """Return the covariance (d, d) of the fit to n private rows around the public fit, for one population."""
+        """Return the covariance (d, d) of the fit to n private rows around the public fit, if of one population."""
         return np.asarray(self.covariance * (1 + len(self.influence) / n))
 
     @cached_property
     def left_out(self) -> LeftOutRows:
         """Return the rows as if each had been left out of the whitening."""
         features = self.rows.features
-        inside = np.linalg.norm(features, axis=1)
-        longer = features * (self.norms / np.maximum(inside, 1e-300))[:, None]
+        in_sample_norms = np.linalg.norm(features, axis=1)
+        longer = features * (self.norms / np.maximum(in_sample_norms, 1e-300))[:, None]
         return LeftOutRows.of(features, longer, self.rows.response, self.public.centre)
 
     def hessian(self, rows: LeftOutRows) -> np.ndarray:
@@ -229,7 +229,7 @@ class Candidate:
         clip: the clip.
         inverse: inverse (d, d) of the clipped Hessian.
         bias: squared shift of the fit by clipping.
-        score_covariance: covariance (d, d) of the public side of the score equation, or None where it does not enter.
+        score_covariance: covariance (d, d) of the public score in the score equation; None where it is not included.
     """
 
     clip: Clip
@@ -244,7 +244,7 @@ class Candidate:
         Args:
             shape: linearization of the public fit.
             clip: the clip.
-            from_public: include the variance of the public side of the score equation.
+            from_public: include the covariance of the public score.
         """
         rows = shape.left_out.clipped(clip)
         inverse = np.linalg.inv(shape.hessian(rows))
@@ -253,7 +253,7 @@ class Candidate:
         return cls(clip, inverse, bias, public_score_covariance(shape, rows) if from_public else None)
 
     def price(self, prior: np.ndarray, noise: float) -> float:
-        """Return the predicted squared error of predictions: clipping's shift, and the variance left after shrinking.
+        """Return the predicted squared error of predictions: clipping bias plus posterior variance.
 
         Args:
             prior: covariance (d, d) of the private fit around the public one.
@@ -271,7 +271,7 @@ class Candidate:
 
 
 def public_score_covariance(shape: Shape, rows: LeftOutRows) -> np.ndarray:
-    """Return the covariance (d, d) of the public side of the score equation: it is a mean of m rows (D3)."""
+    """Return the covariance (d, d) of the public score in the score equation, a mean over m rows (D3)."""
     x = rows.shortened
     spread = np.sqrt(np.sum((x @ shape.covariance) * x, axis=1))
     parts = x * (rows.slopes(shape.public.family, shape.public.centre[None])[0] * spread)[:, None]
@@ -289,8 +289,8 @@ def choose_clip(
         public: the public data.
         n: number of private rows.
         noise: standard deviation of the noise on the mean score at radius 1.
-        reaches: values of ``reach`` to choose from.
-        from_public: include the variance of the public side of the score equation.
+        reaches: candidate values of ``reach``.
+        from_public: include the covariance of the public score.
     """
     if public.rows is None:
         return Clip(moment_only_ball(public.d).radius)
@@ -300,7 +300,7 @@ def choose_clip(
 
 
 def _scan(public: PublicData, reaches: tuple[float, ...], from_public: bool) -> Scan:
-    """Return the linearization and all candidate clips of these public rows; cached where they are small."""
+    """Return the linearization and all candidate clips of these public rows; cached where there are few columns."""
     scans = _SCANS.setdefault(public, {})
     if (reaches, from_public) not in scans:
         shape = _thinned(Shape.of(public))
@@ -315,7 +315,7 @@ def _scan(public: PublicData, reaches: tuple[float, ...], from_public: bool) -> 
 
 
 def _thinned(shape: Shape) -> Shape:
-    """Return every k-th row where there are very many: prices need no more."""
+    """Return the linearization with every k-th row where there are more rows than a price needs."""
     step = math.ceil(len(shape.norms) / _MOST_PUBLIC_ROWS)
     if step == 1:
         return shape

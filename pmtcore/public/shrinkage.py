@@ -1,12 +1,11 @@
-"""What a ridge penalty does to rare categories, and the penalty that does next to nothing to them.
+"""Shrinkage of rare categories by a ridge penalty, and the largest penalty that shrinks them negligibly.
 
-With curvature ``c`` of the loss, a feature of variance ``v`` has the diagonal entry ``h = c v`` of the Hessian, a
-standard error of ``1 / sqrt(n h)``, and a penalty ``lam`` leaves ``h / (h + lam)`` of its effect. An effect of ``b`` is
-drawn to 0 by less than its standard error where ``lam <= h t / (1 - t)``, with ``t = 1 / (b sqrt(n h))``; for a rare
-level, whose ``h`` is small, a penalty that is nothing to other columns can be all there is. Other columns are left out
-of ``h``, so it is an upper bound and what is said of the penalty is the least that it does: on Adult the offered 1e-4
-leaves 11 of 73 coefficients, of marital status and relationship above all, more than two standard errors from the fit
-without a penalty. Public rows do not show that: there, levels are as common as they are rare among the private rows.
+With curvature ``c`` of the loss, a feature of variance ``v`` has the diagonal entry ``h = c v`` of the Hessian and a
+standard error of ``1 / sqrt(n h)``, and a penalty ``lam`` shrinks its effect by the factor ``h / (h + lam)``. An effect
+of ``b`` is shrunk by less than its standard error where ``lam <= h t / (1 - t)``, with ``t = 1 / (b sqrt(n h))``. For a
+rare level ``h`` is small, and a penalty that is negligible for other columns can dominate. Correlation with other
+columns is ignored in ``h``, so that the shrinkage is a lower bound: on Adult the offered 1e-4 shrinks 11 of 73
+coefficients, mostly of marital status and relationship, by more than two standard errors.
 """
 
 import math
@@ -18,7 +17,7 @@ from pmtcore.base.messages import Note, TableNote
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.moments import INTERCEPT, PublicData
 
-# Share of an effect below which the penalty has more to say of a coefficient than the rows.
+# Shrinkage factor below which the penalty weighs more than the rows.
 _HALF = 0.5
 # Digits of a suggested penalty: the next smaller of these times a power of ten.
 _ROUND = (5.0, 2.0, 1.0)
@@ -26,14 +25,14 @@ _ROUND = (5.0, 2.0, 1.0)
 
 @dataclass(frozen=True)
 class StrongestShrinkage:
-    """The coefficient that a penalty draws to 0 the most.
+    """The coefficient that a penalty shrinks most.
 
     Attributes:
-        column: its name.
-        remaining: share of its effect that the penalty leaves, at most.
-        penalty: the largest round penalty that draws no coefficient by more than its standard error.
-        count: coefficients that the penalty of the problem draws by more.
-        total: coefficients that it draws at all.
+        column: name of its column.
+        remaining: upper bound on its shrinkage factor.
+        penalty: the largest round penalty that shrinks no coefficient by more than its standard error.
+        count: number of coefficients that ``lam`` shrinks by more than their standard error.
+        total: number of penalized coefficients.
         lam: the penalty of the problem.
     """
 
@@ -59,24 +58,24 @@ class StrongestShrinkage:
 
 
 def strongest_shrinkage(public: PublicData, n: int) -> StrongestShrinkage | None:
-    """Return what the penalty of the problem does to the coefficient that it draws the most, from public rows alone.
+    """Return the strongest shrinkage by the penalty of the problem, from public rows alone.
 
-    An effect is one on the scale of the linear predictor: for a column of zeros and ones between its two values, for
-    others over one standard deviation.
+    It is computed for an effect of 1 on the linear predictor: between the two values of a binary column, over one
+    standard deviation of any other.
 
     Args:
         public: rows with the penalty of the problem.
         n: private rows.
 
     Returns:
-        None where there is no penalty or are no rows, or where the penalty decides no coefficient: it leaves at least
-        half of each effect, or draws none by more than its standard error.
+        None without a penalty or without rows, and where the penalty halves no effect or shrinks none by more than its
+        standard error.
     """
     if public.family is GAUSSIAN or public.rows is None or public.lam == 0:
         return None
     x, y = public.rows[:, :-1], public.rows[:, -1]
     variance = np.var(x, axis=0)
-    at = [j for j, name in enumerate(public.names) if name != INTERCEPT and variance[j] > 0]
+    at = [j for j, name in enumerate(public.names) if name != INTERCEPT and variance[j] > 0]  # penalized columns
     if not at:
         return None
     curvature = float(np.mean(public.family.second(np.zeros(len(y)), y)))

@@ -2,11 +2,11 @@
 
     delta = P^{-1} q,   beta = beta_B + s_B L_x^{-T} delta,   M = [[P, c q], [c q', c^2 t]]
 
-Clipped gradients after the pilot add one Gaussian filter over all that was released. Every gradient, divided by the
-share of rows that are not clipped, is a noisy linear observation of how far its point is from the fit, with the Gram
-matrix as the design. The pilot's Gram matrix is wrong where its ball truncated rows far out; it can only be too small
-there. The difference of two gradients says so, and raises it; it also observes what noise did to the matrix along the
-step. Then the filter is run again from the prior: pilot first, gradients in their order.
+With clipped gradients after the pilot, a Gaussian filter combines all releases. Each gradient, divided by the share of
+unclipped rows, observes ``P (delta - point)`` with noise. The pilot's P is biased where its ball truncated long rows,
+and only downwards. The difference of two gradients observes P along the step between them, which corrects both this
+bias and the noise on P. With the corrected P the filter is run again from the prior: pilot first, then the gradients in
+order.
 
 Post-processing of all passes, free; proofs in ``docs/proofs/radius.md``, 5 to 7.
 """
@@ -35,17 +35,17 @@ from pmtcore.public.gaussian_update import (
 )
 from pmtcore.public.moments import PublicData
 
-_FLOOR = 0.05  # smallest eigenvalue left to the released Gram matrix, relative to whitened units
-# Times that the curvature of a direction grew: more of it was truncated than was left
+_FLOOR = 0.05  # lower bound on the eigenvalues of the released Gram matrix, whose expectation is about I
+# Factor by which P grows along a direction, from which truncation counts as heavy: it removed more than it left
 HEAVY_GROWTH = 2.0
 
 
 class FirstFit:
-    """The estimate of the correction to the public fit from joint moments (trials, D, D) alone, in whitened units.
+    """Estimate of the correction from the joint moments (trials, D, D) alone, in whitened units.
 
     Args:
-        shrinks: whether the public data pull the estimate where the noise is large.
-        own: what metric passes released, whose Gram matrix later passes use; ``None``: there were none.
+        shrinks: whether the estimate is shrunk to the public fit where the noise is large.
+        own: releases of metric passes, whose Gram matrix later passes use; ``None``: there were none.
     """
 
     def __init__(self, first: FirstPass, moment: np.ndarray, shrinks: bool, own: OwnMetric | None = None) -> None:
@@ -56,7 +56,7 @@ class FirstFit:
         self.power = moment[:, d, d] / c**2  # t (trials,)
         self.v = first.sigma**2 / 2  # noise variance of an off-diagonal entry
         self.v_cross = self.v / c**2
-        # variance of an entry of q - P delta, delta of the size that the public fit's error has
+        # noise variance of an entry of q - P delta, with delta of the size of the public fit's error
         self.cross_noise = self.v_cross + self.v * d * first.public.fit_variance
 
     def transcript(self) -> np.ndarray:
@@ -70,10 +70,10 @@ class FirstFit:
 
     @cached_property
     def _expected_gram(self) -> np.ndarray:
-        """Return the expectation of P by the public rows: the centre it is shrunk towards.
+        """Return the expectation of P from the public rows, towards which it is shrunk.
 
-        Private rows are new rows to the public whitening, and so are public rows that were left out of it:
-        their weighted moment, about ``m/(m - d - 1) I``, not I, is what P is drawn around.
+        Private rows are not among the rows of the public whitening. So their expected moment is that of left-out public
+        rows, about ``m/(m - d - 1) I`` before truncation.
         """
         public, rows = self.public, self.public.whitened
         if rows is None:
@@ -86,16 +86,16 @@ class FirstFit:
         """Return the weight (trials,) of the released Gram matrix against the expected one, ``v0/(v0 + sigma^2/2)``.
 
         ``v0``, the variance of an entry between the two, is about ``1/m + 1/n`` where public and private rows are from
-        one population. Where the released matrix is further from the expected one than that and the noise explain,
-        ``v0`` is estimated from the distance.
+        one population. Where the distance of the two matrices conflicts with that and the noise, ``v0`` is estimated
+        from the distance.
         """
         if not self.shrinks:
             return np.ones(len(self.gram))
-        alike = self.public.moment_variance + 1 / self.first.n
+        prior = self.public.moment_variance + 1 / self.first.n
         entries = self.public.d * (self.public.d + 1) // 2
         distance = np.sum((self.gram - self._expected_gram) ** 2, axis=(1, 2)) / (2 * entries)
-        expected = alike + self.v
-        v0 = alike * conflict_inflation(distance / expected, np.full(len(distance), alike / expected), entries)
+        expected = prior + self.v
+        v0 = prior * conflict_inflation(distance / expected, np.full(len(distance), prior / expected), entries)
         return np.asarray(v0 / (v0 + self.v))
 
     @cached_property
@@ -110,17 +110,17 @@ class FirstFit:
 
     @property
     def gram_estimate(self) -> np.ndarray:
-        """Return the Gram matrix (trials, d, d) of the equation that is solved, for all rows."""
+        """Return the Gram matrix (trials, d, d) of the normal equations."""
         return self.stable_gram if self.own is None else self.own.gram
 
     @property
     def truncates_heavily(self) -> bool:
-        """Return False: one released moment cannot show what was truncated from it."""
+        """Return False: one released moment contains no information on its own truncation."""
         return False
 
     @property
     def last_step(self) -> np.ndarray:
-        """Return zeros (d,): the noise of the Gram matrix is in :meth:`noise_covariance` already."""
+        """Return zeros (d,): :meth:`noise_covariance` includes the noise of the Gram matrix already."""
         return np.zeros(self.public.d)
 
     @property
@@ -131,20 +131,20 @@ class FirstFit:
 
     @cached_property
     def entry_variance(self) -> np.ndarray:
-        """Return the variance (trials,) of an entry of the stable Gram matrix from noise."""
+        """Return the noise variance (trials,) of an entry of the shrunk Gram matrix."""
         return np.asarray(self.v * self.gram_precision) if self.own is None else self.own.entry_variance
 
     @cached_property
     def _posterior(self) -> GaussianUpdate:
-        """Return the public fit's own law, updated by q."""
+        """Return the prior of the correction from the public fit, updated by q."""
         noise = (self.cross_noise + self.first.truncation_variance) * np.eye(self.public.d)
-        # the private fit is a sample's too
+        # The prior is of the private fit, which has a sampling variance of its own.
         prior = self.public.fit_covariance + np.eye(self.public.d) / self.first.n
         return gaussian_update(prior, self.stable_gram, self.cross, noise, prior_dof=self.prior_dof)
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """Return the covariance (trials, d, d) of the error of the correction: noise, truncation, what is shrunk.
+        """Return the posterior covariance (trials, d, d) of the correction, with noise and truncation.
 
         Proof: proofs/shrinkage.md, 6.
         """
@@ -152,7 +152,7 @@ class FirstFit:
 
     @cached_property
     def unshrunk(self) -> np.ndarray:
-        """Return ``P^{-1} q`` (trials, d): unbiased corrections whatever the public fit, on which the bands stand."""
+        """Return ``P^{-1} q`` (trials, d): corrections without shrinkage, from which intervals are computed."""
         return np.asarray(np.linalg.solve(self.stable_gram, self.cross[..., None])[..., 0])
 
     @cached_property
@@ -172,32 +172,32 @@ class FirstFit:
         return self.unshrunk * keep[:, None]
 
     def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
-        """Return ``C`` (d, d): noise of q, and of P where it multiplies the correction (proofs/bands.md, 7).
+        """Return the noise covariance C (d, d) of ``q - P delta`` (proofs/bands.md, 7).
 
         Args:
-            penalized: the correction to the public fit that the solution is (d,); delta itself without a penalty.
+            penalized: correction (d,) of the penalized solution; delta itself without a penalty.
         """
         return np.asarray(self.v_cross * np.eye(len(penalized)) + self.gram_noise_covariance(penalized[None])[0])
 
     def gram_noise_covariance(self, step: np.ndarray) -> np.ndarray:
-        """Return covariances (t, d, d) of ``(P - E P) step`` in the first t trials; P has the public moment in it."""
+        """Return covariances (t, d, d) of ``(P - E P) step`` in the first t trials, P as combined."""
         return _noise_along(self.entry_variance[: len(step)], self.gram_error_scale[: len(step)], step)
 
     @property
     def gram_error_scale(self) -> np.ndarray:
-        """Return Q (trials, d, d): in public units no direction of the joint moment is known better than another."""
+        """Return Q (trials, d, d), I for isotropic noise: ``P s`` has covariance ``v (s'Qs Q + Qs s'Q)``."""
         return (
             np.broadcast_to(np.eye(self.public.d), self.gram.shape) if self.own is None else self.own.gram_error_scale
         )
 
     @cached_property
     def unclipped_share(self) -> np.ndarray:
-        """Return ones: the moment is solved as it was released."""
+        """Return ones (trials,): the joint moment has no clipped gradients."""
         return np.ones(len(self.gram))
 
     @property
     def clip_weights(self) -> np.ndarray:
-        """Return weights (m,) of public rows in the moment."""
+        """Return truncation weights (m,) of public rows in the moment."""
         return self.first.public_weights
 
     @cached_property
@@ -215,27 +215,30 @@ class FirstFit:
         return float(max(expected + spread / (spread + noise) * (raw - expected), 0.05 * expected))
 
     def truncation_part(self, inverse: np.ndarray) -> ErrorPart | None:
-        """Return the shift of the fit by truncation on public rows, for ``inverse`` (d, d) of the solved equation."""
+        """Return the truncation bias on public rows, with the inverse (d, d) of the matrix of the normal equations."""
         return truncation_bias(self.public, self.clip_weights, inverse)
 
 
 def truncation_bias(public: PublicData, weights: np.ndarray, inverse: np.ndarray) -> ErrorPart | None:
-    """Return the shift of the fit by weights (m,) on public rows: its mean squared, and the variance of that mean."""
+    """Return the bias of the fit by truncation weights (m,) on public rows; ``None`` without public rows."""
     if public.whitened is None or public.m is None:
         return None
-    moves = cut_off(public.whitened, weights) @ inverse.T
-    return bias_part(moves)
+    shifts = cut_off(public.whitened, weights) @ inverse.T
+    return bias_part(shifts)
 
 
 def _noise_along(entry_variance: np.ndarray, error_scale: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Return covariances ``v (s'Qs Q + Qs s'Q)`` (t, d, d) of ``(P - E P) s``: v (t,), Q (t, d, d) and s (t, d)."""
-    left = np.einsum("tij,tj->ti", error_scale, step)
-    size = np.sum(step * left, axis=1)[:, None, None]
-    return np.asarray(entry_variance[:, None, None] * (size * error_scale + left[:, :, None] * left[:, None, :]))
+    scaled = np.einsum("tij,tj->ti", error_scale, step)
+    size = np.sum(step * scaled, axis=1)[:, None, None]
+    return np.asarray(entry_variance[:, None, None] * (size * error_scale + scaled[:, :, None] * scaled[:, None, :]))
 
 
 class RefinedFit:
-    """The estimate from what came before and from clipped gradients (trials, d) at it, as :class:`FirstFit` has it."""
+    """Estimate of the correction from an earlier estimate and clipped gradients (trials, d) at it.
+
+    It has the properties of :class:`FirstFit`.
+    """
 
     def __init__(self, before: Fit, gradient: Gradient) -> None:
         self.before, self.gradient = before, gradient
@@ -244,11 +247,11 @@ class RefinedFit:
         self.passes: tuple[RefinedFit, ...] = (*(() if isinstance(before, FirstFit) else before.passes), self)
 
     def transcript(self) -> np.ndarray:
-        """Return the pilot's moment, each gradient in units of its bound, the histogram."""
+        """Return the pilot's moment, each gradient in units of its bound, and each histogram."""
         return np.column_stack([self.before.transcript(), *self.gradient.transcript])
 
     def released(self) -> Mapping[str, Json]:
-        """Return the bound, and the share of private rows beyond it where it was counted."""
+        """Return the clipping bound and, where a histogram was released, the share of private rows beyond it."""
         return self.gradient.released()
 
     @cached_property
@@ -258,7 +261,7 @@ class RefinedFit:
 
     @cached_property
     def score(self) -> np.ndarray:
-        """Return the gradient (trials, d) over the unclipped share: about the Gram matrix times the way to the fit."""
+        """Return the gradient over the unclipped share (trials, d), with expectation about ``P (delta - point)``."""
         return np.asarray(self.gradient.public_score / self.unclipped_share[:, None])
 
     @cached_property
@@ -279,20 +282,20 @@ class RefinedFit:
 
     @property
     def gram_estimate(self) -> np.ndarray:
-        """Return the Gram matrix (trials, d, d) as far as is known after this pass."""
+        """Return the estimate of P (trials, d, d) after this pass."""
         return self._known_gram[0]
 
     @property
     def gram_error_scale(self) -> np.ndarray:
-        """Return Q (trials, d, d): which directions of the Gram matrix still have the noise of the pilot."""
+        """Return Q (trials, d, d): as in :class:`FirstFit`, reduced along the steps that gradients have observed."""
         return self._known_gram[1]
 
     @cached_property
     def least_raised_gram(self) -> np.ndarray:
-        """Return the Gram matrix raised only as far as the noise along a chosen step cannot explain.
+        """Return P (trials, d, d) raised only where the secant is significant for a step chosen from the data.
 
-        A step has in it the noise of the gradient that it starts from, whose product with the step has ``sqrt(d)`` of
-        the standard deviations of a step chosen without it.
+        A step contains the noise of the gradient that it starts from. The product of that noise with the step is up to
+        ``sqrt(d)`` of the standard deviations that it would have for an independent step.
         """
         if isinstance(self.before, FirstFit) or self.pilot.own is not None:
             return self.pilot.gram_estimate
@@ -305,16 +308,17 @@ class RefinedFit:
         return self.point - before.point, before.score - self.score, variance
 
     def _raised(self, before: RefinedFit, gram: np.ndarray, deviations: float = SECANT_DEVIATIONS) -> np.ndarray:
-        """Return a Gram matrix (trials, d, d) raised by what the last two gradients say of it."""
+        """Return a Gram matrix (trials, d, d) raised by the secant of the last two gradients."""
         step, difference, variance = self._secant(before)
         entry = self.pilot.entry_variance
         return raised(gram, step, difference, variance, entry_variance=entry, deviations=deviations)
 
     @property
     def truncates_heavily(self) -> bool:
-        """Return whether the first trial shows that clipping removed far more than public rows predict.
+        """Return whether clipping removed far more in the first trial than public rows predict.
 
-        Either gradients show that the pilot's ball removed more than it left, or rows were counted beyond every bound.
+        Either gradients raise P along some direction by more than ``HEAVY_GROWTH``, or the open bin of the histogram
+        has more rows than expected.
         """
         if self.gradient.exceeds_expected_tail[0]:
             return True
@@ -325,7 +329,7 @@ class RefinedFit:
 
     @cached_property
     def _posterior(self) -> tuple[np.ndarray, GaussianUpdate]:
-        """Return mean (trials, d) and last update of the filter over all gradients, from the pilot's posterior on."""
+        """Return mean (trials, d) and last update of the filter over all gradients, from the pilot's posterior."""
         mean, covariance = self.pilot.correction, self.pilot.covariance
         update = None
         for each in self.passes:
@@ -347,77 +351,77 @@ class RefinedFit:
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """Return the covariance (trials, d, d) of the error of the correction."""
+        """Return the posterior covariance (trials, d, d) of the correction."""
         return self._posterior[1].covariance
 
     @cached_property
     def correction(self) -> np.ndarray:
-        """Return the mean of the filter (trials, d); where nothing is shrunk, of the gradients alone."""
+        """Return the posterior mean (trials, d), or :attr:`unshrunk` where there is no shrinkage."""
         filtered = self.pilot.shrinks and self.pilot.own is None
         return self._posterior[0] if filtered else self.unshrunk
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        """Return weights (passes, trials) of the gradients, by their noise and by that of the Gram matrix."""
+        """Return precision weights (passes, trials) of the gradients, from their noise and that of P along the step."""
         last = self.passes[-1]
-        there = last.point + np.linalg.solve(self.gram_estimate, last.score[..., None])[..., 0]
-        ways = [there - each.point for each in self.passes]
-        far = np.array([np.einsum("ti,tij,tj->t", way, self.gram_error_scale, way) for way in ways])
-        own = np.array([(each.gradient.noise / each.unclipped_share) ** 2 for each in self.passes])
+        solution = last.point + np.linalg.solve(self.gram_estimate, last.score[..., None])[..., 0]
+        steps = [solution - each.point for each in self.passes]
+        step_sizes = np.array([np.einsum("ti,tij,tj->t", step, self.gram_error_scale, step) for step in steps])
+        variance = np.array([(each.gradient.noise / each.unclipped_share) ** 2 for each in self.passes])
         clipped = np.array([each.gradient.clipping_mse for each in self.passes])
-        # what the mildest bound clips all have in common, so that no weighing takes it off
-        own = own + clipped - np.min(clipped, axis=0)
-        precision = 1 / (own + 2 * self.pilot.entry_variance * far)
+        # The clipping error at the largest bound is common to all gradients, so that weighting cannot reduce it.
+        variance = variance + clipped - np.min(clipped, axis=0)
+        precision = 1 / (variance + 2 * self.pilot.entry_variance * step_sizes)
         return np.asarray(precision / np.sum(precision, axis=0))
 
     @cached_property
     def noise(self) -> np.ndarray:
-        """Return the noise sd (trials,) on a coordinate of all gradients combined, on the scale of the last one."""
-        own = np.array([(each.gradient.noise / each.unclipped_share) ** 2 for each in self.passes])
-        return np.asarray(self.unclipped_share * np.sqrt(np.sum(self._weights**2 * own, axis=0)))
+        """Return the noise sd (trials,) of a coordinate of the weighted gradient, on the scale of the last one."""
+        variance = np.array([(each.gradient.noise / each.unclipped_share) ** 2 for each in self.passes])
+        return np.asarray(self.unclipped_share * np.sqrt(np.sum(self._weights**2 * variance, axis=0)))
 
     @cached_property
     def base(self) -> np.ndarray:
-        """Return the points where the gradients were taken (trials, d), in the mean."""
+        """Return the weighted mean (trials, d) of the points at which the gradients were released."""
         return np.asarray(sum(w[:, None] * each.point for w, each in zip(self._weights, self.passes, strict=True)))
 
     @cached_property
     def unshrunk(self) -> np.ndarray:
-        """Return the points (trials, d) a whole step from where the gradients were taken, without prior and pilot."""
+        """Return the Newton step with the weighted gradient from :attr:`base` (trials, d), without prior and pilot."""
         score = sum(w[:, None] * each.score for w, each in zip(self._weights, self.passes, strict=True))
         return np.asarray(self.base + np.linalg.solve(self.gram_estimate, np.asarray(score)[..., None])[..., 0])
 
     @property
     def clip_weights(self) -> np.ndarray:
-        """Return weights (m,) that public rows get in the gradient."""
+        """Return clipping weights (m,) of public rows in the last gradient."""
         return self.gradient.weights
 
     def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
-        """Return ``C`` (d, d): noise of the gradients, and of P where it multiplies the steps."""
+        """Return the noise covariance C (d, d) of the gradients and of P times the step."""
         step = self.unclipped_share[:1, None] * (penalized - self.base[0])
         return np.asarray(self.noise[0] ** 2 * self.gradient.error_scale[0] + self.gram_noise_covariance(step)[0])
 
     def truncation_part(self, inverse: np.ndarray) -> ErrorPart | None:
-        """Return the shift on public rows, floored at what the released histogram says is cut off."""
+        """Return the clipping bias on public rows, floored at the clipping error from the released histogram."""
         part = truncation_bias(self.pilot.public, self.clip_weights, inverse)
         if part is None or self.gradient.counts is None:
             return part
-        lost = self.gradient.clipping_mse_with_far_rows[0] * np.sum(
+        floor = self.gradient.clipping_mse_with_far_rows[0] * np.sum(
             inverse @ self.gradient.error_scale[0] * inverse, axis=1
         )
-        return part.with_variance(np.maximum(part.variance, lost))
+        return part.with_variance(np.maximum(part.variance, floor))
 
     @property
     def last_step(self) -> np.ndarray:
-        """Return the last step (d,), first trial, as far as it is longer than the filter expected (proofs/bands.md, 7).
+        """Return the last step s (d,) of the first trial, times ``sqrt(1 - 1/z)`` with ``z = s'C^{-1}s/d`` at least 1.
 
-        What the pilot truncates makes the Gram matrix too small, and a step with such a matrix leaves an error no
-        longer than itself.
+        C is the covariance before the step. Truncation of the pilot makes P too small, and the error that remains after
+        a step with such a P is at most as long as the step (proofs/bands.md, 7).
         """
         step = self.correction[0] - self.point[0]
         ratio = float(step @ np.linalg.solve(self.before.covariance[0], step)) / len(step)
         return np.asarray(step * math.sqrt(max(1 - 1 / max(ratio, 1.0), 0.0)))
 
 
-# The estimate of one pass, or of more: bands and coefficients are made of either.
+# Estimates after one pass and after several, with the same properties.
 Fit = FirstFit | RefinedFit

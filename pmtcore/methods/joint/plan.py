@@ -1,4 +1,4 @@
-"""``joint-pmt`` with everything public fixed: one pass, or a pilot and a clipped gradient at it.
+"""Planning of ``joint-pmt``: one pass, or a first-stage release (pilot) and clipped gradients at its estimate.
 
 Proof: proofs/radius.md, 5 and 5.1.
 
@@ -6,7 +6,8 @@ Proof: proofs/radius.md, 5 and 5.1.
     counting  a histogram of the sizes of gradients at the pilot, which chooses the bound R
     gradient  q = (1/n) sum x~ r~_1 min(1, R/||x~ r~_1||) + g,   r~_1 = r~ - x~'delta_1
 
-Almost all of the budget goes to ``d`` numbers whose rows are clipped by ``|x~| |r~|`` and not by ``|x~|^2 + |r~|^2``.
+Most of the budget is spent on the d coordinates of gradients, which are clipped by ``|x~| |r~|``; the pilot's rows are
+clipped by ``|x~|^2 + |r~|^2``.
 """
 
 import math
@@ -41,31 +42,38 @@ from pmtcore.public.clipping import (
 from pmtcore.public.moments import PublicData
 from pmtcore.public.ridge import ridge_regularized_public
 
-_PILOT_SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)  # of mu^2 for the pilot: tried, and the least predicted error taken
-_BALL_FACTORS = (1.0, 1.5, 2.25)  # than the ball that is best for a pilot alone: its Gram matrix serves all passes
-# Of the response scale that is best for a pilot alone: the passes after it correct noise on the response, while the
-# noise of the Gram matrix stays.
+# Candidate shares of mu^2 for the pilot; the one with the least predicted error is chosen.
+_PILOT_SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)
+# Candidate radii, in units of the best radius of a one-pass release: all later passes use the pilot's Gram matrix, so
+# that less truncation may be worth more noise.
+_BALL_FACTORS = (1.0, 1.5, 2.25)
+# Response scale in units of the best one of a one-pass release: later passes correct the noise on the response, but not
+# that of the Gram matrix.
 _PILOT_SCALE = math.sqrt(0.5)  # chosen on tune (decision 261)
-_WIDER_BALL_PENALTY = 1.25  # a wider one has to be a fifth better: what is beyond the public rows is a guess
-_MIDDLE_SHARE = 0.25  # of what the last gradients have
-# Times a harmless bound, at which gradients between the others still cost little; how many there are at most
+# Factor on the price of a wider ball, because the tail beyond the public rows is uncertain.
+_WIDER_BALL_PENALTY = 1.25
+# Share of the gradients' mu^2 that is spent on intermediate gradients, which lie between the pilot and the last one.
+_MIDDLE_SHARE = 0.25
+# Several intermediate gradients are released where their bounds may be this multiple of the negligible-noise bound, and
+# at most so many.
 _HARMLESS_FACTOR, _MOST_BETWEEN = 8.0, 12
-_REACH_FACTOR = 4.0  # times the longest public gradient, at which gradients between have to be harmless
-# Relative error of the pilot's Gram matrix; two gradients leave its square of what the pilot leaves
+_REACH_FACTOR = 4.0  # bound that intermediate gradients need, in units of the longest public gradient
+# Negligible relative error of the pilot's Gram matrix. Two gradient steps multiply the pilot's error by its square.
 HARMLESS_GRAM = 0.02
-# The same where several gradients lie between: each leaves that share, and a wider ball takes fewer rows
+# The same with several intermediate gradients, each of which multiplies the error by it: the ball can be wider.
 HARMLESS_GRAM_OF_MANY = 0.1
-# Budget from which gradients are whitened by a released moment (decision 258)
+# mu from which gradients are whitened by a released private moment instead of the public one (decision 258)
 _AMPLE_MU = 200.0
-# Shares of its mu^2: pilot, each metric pass, each gradient but the last, and the histogram of each gradient
+# Shares of mu^2 in that case: pilot, each metric pass, each gradient but the last, and the histogram of each gradient
 _OWN_PILOT_SHARE, _METRIC_SHARE, _EARLY_SHARE, _OWN_COUNTING = 0.05, 0.03, 0.05, 0.0025
-# A metric reaches three times further with each pass; a gradient leaves a thirtieth of the error.
+# Each metric pass triples the length of rows that can be released untruncated; each gradient step leaves a thirtieth of
+# the error.
 _METRIC_PASSES, _EARLY_PASSES = 6, 3
-# Times the longest public gradient, where the histograms end, or further where that is below a harmless bound
+# Least position of the last edge of the histograms in that case, in units of the longest public gradient
 _OWN_REACH = 1e5
-_LEAST_BOUND = 1e-6  # below it a bound is a typing error
+_LEAST_BOUND = 1e-6  # smaller bounds are refused as typing errors
 
-# The first pass's sum, the rows whose next pass depends on its noise, and the table, whose metric may follow it.
+# The first pass's sum, the quantized rows for the gradients, and the table, which metric passes whiten anew.
 MomentAndRows = tuple[np.ndarray, RowCache[QuantizedRows], PrivateRows]
 
 
@@ -124,33 +132,33 @@ class JointPlan(StatisticPlan[MomentAndRows]):
 
     @property
     def n_passes(self) -> int:
-        """Count the moment; then for each gradient the histogram, where there is one, and the gradient itself."""
-        return 1 + 2 * len(self.metrics) + sum(1 if each.clip else 2 for each in self.gradients)
+        """Return the number of passes over the rows: the moment, and each histogram, metric and gradient."""
+        return 1 + 2 * len(self.metrics) + sum(1 if gradient.clip else 2 for gradient in self.gradients)
 
     def measure(self, rows: PrivateRows) -> Private[MomentAndRows]:
-        """Return the truncated joint moment's sum (D, D), and the rows: the second pass follows the pilot's noise."""
+        """Return the truncated joint moment's sum (D, D), and the rows, from which gradients follow."""
         pieces = self.first.pieces(rows) if self.second is not None else self.first.pieces(rows, 0)
         return self.first.measure(pieces).map(lambda total: (total, pieces, rows))
 
     def perturb(self, statistic: Private[MomentAndRows], source: NoiseSource, trials: int) -> JointOutcome:
-        """Return the release: what leaves, what the audit attacks and what Compare draws.
+        """Return the release of all passes.
 
         Guarantee: mu-GDP under replace-one, for the bits that leave: a joint moment of sensitivity ``sqrt(2) R^2/n``;
         with a second pass a histogram of sensitivity ``sqrt(2)`` and a mean of vectors no longer than R, composed
         adaptively (proofs/sensitivity.md, 3.1, 3.4 and 14); all else is post-processing.
         """
         moment = self.first.release(statistic.map(lambda parts: parts[0]), source, trials)
-        own, table = None, statistic.map(lambda parts: parts[2])
+        metric, table = None, statistic.map(lambda parts: parts[2])
         if self.metrics:
-            own = release_metrics(self.metrics, table, source, trials)
-        pilot = FirstFit(self.first, moment, self.parameters.shrinkage == "auto", own)
+            metric = release_metrics(self.metrics, table, source, trials)
+        pilot = FirstFit(self.first, moment, self.parameters.shrinkage == "auto", metric)
         fit: Fit = pilot
-        caches = [] if own is None else [rows_in(table, self.first.public, each) for each in own.whitening]
-        for each in self.gradients:
-            if own is None:
-                released = each.release(statistic.map(lambda parts: parts[1]), fit.correction, source)
+        caches = [] if metric is None else [rows_in(table, self.first.public, w) for w in metric.whitening]
+        for gradient in self.gradients:
+            if metric is None:
+                released = gradient.release(statistic.map(lambda parts: parts[1]), fit.correction, source)
             else:
-                released = release_gradients(each, caches, fit.correction, own.whitening, source=source)
+                released = release_gradients(gradient, caches, fit.correction, metric.whitening, source=source)
             fit = RefinedFit(fit, released)
         return JointOutcome(pilot, fit, self.parameters.lam)
 
@@ -167,34 +175,35 @@ class JointPlan(StatisticPlan[MomentAndRows]):
     def predicted(self) -> Prediction | None:
         """Predict the standard errors from noise, from sampling of least squares at n rows, and from clipping.
 
-        One pass: ``s_B sigma/(sqrt(2) c) sqrt((S_xx^{-1})_jj)``. More: what the filter over all of them leaves.
+        With one pass the noise part is ``s_B sigma/(sqrt(2) c) sqrt((S_xx^{-1})_jj)``; with more it is the posterior
+        standard deviation of the filter over all passes.
         """
         first, unit = self.first, self.first.unit
         sampling = unit / np.sqrt(first.n)
         if self.second is None:
             return Prediction(unit * first.sigma / np.sqrt(2) / first.ball.response_scale, sampling)
-        noise, lost = self._expected_errors()
-        prediction = Prediction(unit * math.sqrt(noise), sampling, unit * math.sqrt(lost))
+        noise, clipping = self._expected_errors()
+        prediction = Prediction(unit * math.sqrt(noise), sampling, unit * math.sqrt(clipping))
         return OF_JOINT.of(prediction, first.n, first.public.m)
 
     def _expected_errors(self) -> tuple[float, float]:
-        """Return the variance of a whitened coefficient by noise, and its squared shift by clipping: medians to expect.
+        """Return the noise variance and the squared clipping bias of a whitened coefficient, medians over simulations.
 
-        They are those of the filter over all passes, in one coordinate, with bounds and shares that the passes choose
-        for simulated counts (proofs/radius.md, 5.1, *The plan*).
+        They are computed by the filter over all passes in one coordinate, with the bounds and unclipped shares that the
+        passes choose for simulated counts (proofs/radius.md, 5.1, *The plan*).
         """
         noise: np.ndarray = np.array([pilot_variance(self.first)])
-        lost = np.zeros(1)
+        clipping = np.zeros(1)
         gram_mse = gram_error(self.first, expected_truncated_fraction(self.first.public, self.first.ball))
-        for each in self.gradients:
-            told = each.rehearsal
-            own = (told.noise / told.unclipped_share) ** 2 + gram_mse * (noise + lost)
-            cut = told.clipping_mse / told.unclipped_share**2
-            gain = (noise + lost) / (noise + lost + own + cut)
-            noise = (1 - gain) ** 2 * noise + gain**2 * own
-            # every pass clips the same rows
-            lost = ((1 - gain) * np.sqrt(lost) + gain * np.sqrt(cut)) ** 2
-        return float(np.median(noise)), float(np.median(lost))
+        for gradient in self.gradients:
+            simulated = gradient.rehearsal
+            step_noise = (simulated.noise / simulated.unclipped_share) ** 2 + gram_mse * (noise + clipping)
+            step_clipping = simulated.clipping_mse / simulated.unclipped_share**2
+            gain = (noise + clipping) / (noise + clipping + step_noise + step_clipping)
+            noise = (1 - gain) ** 2 * noise + gain**2 * step_noise
+            # All passes clip the same rows, so that biases add rather than squared biases.
+            clipping = ((1 - gain) * np.sqrt(clipping) + gain * np.sqrt(step_clipping)) ** 2
+        return float(np.median(noise)), float(np.median(clipping))
 
     def facts(self) -> Facts:
         """Return radius, scale, shares, noise, and the share of rows expected to be clipped, from public rows."""
@@ -241,7 +250,7 @@ def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointPara
 
 
 def _is_ample(mu: float, parameters: JointParameters) -> bool:
-    """Return whether the budget pays for a metric of the private rows' own, with nothing set by hand."""
+    """Return whether the budget suffices to release a private metric, and passes and bounds are automatic."""
     return mu >= _AMPLE_MU and parameters.passes == "auto" and not (parameters.clip or parameters.radius)
 
 
@@ -265,30 +274,31 @@ def _in_own_metric(
 
 
 def _middle_share(shares: Shares) -> float:
-    """Return the share of mu^2 that gradients between pilot and last have together."""
+    """Return the share of mu^2 of all intermediate gradients together."""
     return _MIDDLE_SHARE * (1 - shares.pilot - shares.counting)
 
 
 def _counting(parameters: JointParameters) -> float:
-    """Return the share of mu^2 that histograms take together: one for the last gradient, one for that before."""
+    """Return the share of mu^2 of all histograms together: of the last gradient, and of the intermediate ones."""
     return 0.0 if parameters.clip else COUNTING * (1 if parameters.passes == "2" else 2)
 
 
 def _between(
     sizes: GradientNorms, n: int, mu: float, share: float, *, parameters: JointParameters
 ) -> tuple[SecondPass, ...]:
-    """Return the gradients between pilot and last, which have this share of ``mu^2`` together.
+    """Return the intermediate gradients, which have this share of ``mu^2`` together.
 
-    One, or as many as have little noise each at bounds that no row is expected to reach: each mends the Gram matrix.
-    Every one has a histogram of its own that chooses its bound; together they take what one takes.
+    It is the largest number of at most twelve whose noise is still small at bounds that clip no row, and one where
+    there is no such number: each further gradient reduces the error from the pilot's Gram matrix. The share of a single
+    histogram is divided among their histograms.
     """
     name = "clipped gradient between, in units of its bound"
-    far = max(_REACH_FACTOR * float(np.max(sizes.lengths)), negligible_noise_bound(n, mu))
+    needed_bound = max(_REACH_FACTOR * float(np.max(sizes.lengths)), negligible_noise_bound(n, mu))
     for many in range(_MOST_BETWEEN, 1, -1):
-        each, counting = share / many, COUNTING / many
-        shares = Shares(mu, 1 - each - counting, counting)
+        gradient_share, counting = share / many, COUNTING / many
+        shares = Shares(mu, 1 - gradient_share - counting, counting)
         least = negligible_noise_bound(n, shares.gradient_mu)
-        if parameters.passes == "auto" and not parameters.clip and _HARMLESS_FACTOR * least >= far:
+        if parameters.passes == "auto" and not parameters.clip and _HARMLESS_FACTOR * least >= needed_bound:
             return (SecondPass(sizes, n, shares, 0.0, least, name),) * many
     counting = 0.0 if parameters.clip else COUNTING
     shares = Shares(mu, 1 - share - counting, counting)
@@ -308,7 +318,7 @@ def gradient_norms(public: PublicData, n: int, mu: float) -> GradientNorms:
 
 
 def negligible_noise_radius(n: int, mu: float, d: int, harmless: float) -> float:
-    """Return the radius whose noise changes the Gram matrix by so much: later passes take the rest off.
+    """Return the radius at which the noise on the Gram matrix has the norm ``harmless``.
 
     Args:
         n: number of private rows.
@@ -323,9 +333,9 @@ def pilot_variance(first: FirstPass) -> float:
     """Return the expected error variance of a whitened coefficient after a joint release shrunk to the public fit."""
     public, ball = first.public, first.ball
     v = first.sigma**2 / 2
-    alike = np.maximum(public.fit_variances, 1e-300)
-    off = v / ball.response_scale**2 + v * np.sum(alike) + truncation_variance(public, ball)
-    return float(np.mean(1 / (1 / off + 1 / alike)))
+    prior = np.maximum(public.fit_variances, 1e-300)
+    observation = v / ball.response_scale**2 + v * np.sum(prior) + truncation_variance(public, ball)
+    return float(np.mean(1 / (1 / observation + 1 / prior)))
 
 
 def gram_error(first: FirstPass, truncated: float) -> float:
@@ -333,10 +343,10 @@ def gram_error(first: FirstPass, truncated: float) -> float:
 
     Args:
         first: the pass that releases the matrix.
-        truncated: the share of it that its ball truncates.
+        truncated: share of the Gram matrix that its ball truncates.
     """
-    v, alike = first.sigma**2 / 2, 1 / first.n + first.public.moment_variance
-    return v * alike / (v + alike) * (first.public.d + 1) + truncated**2
+    v, prior = first.sigma**2 / 2, 1 / first.n + first.public.moment_variance
+    return v * prior / (v + prior) * (first.public.d + 1) + truncated**2
 
 
 def _chosen(ball: Ball, parameters: JointParameters) -> Ball:
@@ -355,8 +365,8 @@ def expected_truncated_fraction(public: PublicData, ball: Ball) -> float:
     if rows is None:
         return 0.0
     squares = np.sort(public.whitened_squares + (ball.response_scale * rows[:, -1]) ** 2)
-    lost = float(mean_excess(squares[None], np.array([[ball.radius**2]]), PowerTail)[1][0, 0])
-    return min(lost / float(np.mean(squares)), 1.0)
+    truncated = float(mean_excess(squares[None], np.array([[ball.radius**2]]), PowerTail)[1][0, 0])
+    return min(truncated / float(np.mean(squares)), 1.0)
 
 
 def _best_pilot(
@@ -371,7 +381,7 @@ def _best_pilot(
         sizes: lengths of gradients expected from public rows.
         n: number of private rows.
         mu: total budget.
-        harmless: relative error of the Gram matrix below which no smaller ball is tried.
+        harmless: negligible relative error of the Gram matrix; the radius with that noise is the least one considered.
         parameters: of the method.
     """
     priced: list[tuple[float, Shares, FirstPass]] = []
