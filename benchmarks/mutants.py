@@ -483,7 +483,7 @@ def every_mutant() -> list[Mutant]:
     plant(
         "gradients: foreseen without process noise",
         filter_passes,
-        "update.covariance + _process_noise(frame, step_moment)), left",
+        "update.covariance + _process_noise(frame, step_moment)), errors_after",
         "update.covariance), left",
         f"{foreseen} -k foreseen",
     )
@@ -515,8 +515,8 @@ def every_mutant() -> list[Mutant]:
     plant("gradients: the way back is noise", filter_passes, "(up > _SLOPE_DEVIATIONS * noise)", "True", safeguards)
     plant("gradients: long steps after one too far", filter_passes, "_REACH_AFTER_OVERSHOOT * np", "9 * np", safeguards)
     counted = f"{LAWS} -k 'counted_bounds or far_row'"
-    plant("gradients: counted rows are clipped", filter_passes, "lost**2 + (unit", "0 * lost + (unit", counted)
-    plant("gradients: counted bounds have no price", filter_passes, "lost**2 + (unit * edges) ** 2", "lost**2", counted)
+    plant("gradients: counted rows are clipped", filter_passes, "bias**2 + (unit", "0 * lost + (unit", counted)
+    plant("gradients: counted bounds have no price", filter_passes, "bias**2 + (unit * edges) ** 2", "lost**2", counted)
     plant(
         "gradients: curvatures are forgotten",
         filter_passes,

@@ -1,16 +1,15 @@
-"""One pass after another at released points: bound, gradient, curvature, what they say together.
+"""Kalman filter over clipped gradients and curvatures that are released at the current estimate.
 
 Proof: proofs/gradients.md, 16.
 
-State after each pass: points (t, d) and the covariance (t, d, d) of the distance from there to the fit of the private
-rows, both from public and released figures. With the Hessian H, the penalized clipped gradient e and its noise D,
+The state after each pass is the estimate (points, (t, d)) and the covariance V (t, d, d) of the fit to the private rows
+around it, both from public and released figures. With the Hessian H, the penalized clipped gradient e and its noise D,
 
     S = H V H + D,   K = V H S^{-1},   point + K e,   V - K H V.
 
-D has the noise, the error of what is added back for clipping, and the error of H along V. Where e is longer than S
-allows, V is widened first (proofs/shrinkage.md, 6.1). After a step H is known at another point only, so V gets
-process noise of the
-size of the step: the filter goes on listening to later gradients.
+D contains the noise, the error of the correction for clipping, and the error of H times a step of covariance V. Where
+e conflicts with S, V is inflated first (proofs/shrinkage.md, 6.1). After a step H refers to the previous point, so V
+gets process noise in proportion to the squared step; otherwise later gradients would have too little weight.
 """
 
 from __future__ import annotations
@@ -27,27 +26,28 @@ from pmtcore.methods.gradients.frame import ClippedPart, Frame
 from pmtcore.public.clipping import ABSOLUTE_SHARE, GradientNorms, PowerTail, least_error, mean_excess
 from pmtcore.public.gaussian_update import chance_if_agreeing, gaussian_update, inflate_on_conflict, raised
 
-# Of the mean eigenvalue: no direction of a public Hessian is without curvature.
+# Multiple of the mean eigenvalue that is added to the diagonal of a public Hessian.
 _LEAST_CURVATURE = 0.02
-# Least eigenvalue of a released curvature in units of the public one.
+# Lower bound on the eigenvalues of a released curvature in units of the public one.
 _LEAST_CURVATURE_RATIO = 0.02
-# How far beyond its expected size a released curvature may lie, in standard deviations of a chi-square.
+# Standard deviations (of a chi-square) beyond which a released curvature conflicts with the expected one.
 _CURVATURE_DEVIATIONS = 3.0
-# Bounds of curvatures: from this share of the median length to so many times the longest, candidates.
+# Candidate bounds of curvatures: least in units of the median length, largest in units of the longest, and their
+# number.
 _BALLS_TRIED = (0.5, 4.0, 12)
-# Process noise: this share of the squared step along it, and a share of that in every direction (benchmarks/zoo.py).
+# Process noise along a step, as a share of its square, and in every direction, as a share of that (benchmarks/zoo.py).
 _ALONG_STEP, _ACROSS_STEP = 0.3, 0.3
-# Noise below this share of the sampling error is free: a bound that large costs nothing, and clips less.
+# Noise below this share of the sampling error is negligible: the bound may be that large, and then clips less.
 _HARMLESS_NOISE = 0.05
-# A step may move the public prediction that it moves most by as much before it is shortened.
+# Largest change of a public linear predictor by a step that is not shortened.
 _UNDAMPED_MOVE = 3.0
 # The same where the curvature of the private rows was released at the point.
 _UNDAMPED_NEWTON_MOVE = 5.0
-# A step passed the lowest point if the slope along it now points back and is steeper than this share of the slope where
-# the step began, and than so many standard deviations of its noise.
+# A step overshot the minimum along it if the slope at its end has the opposite sign and exceeds this share of the slope
+# at its start, and this many standard deviations of noise.
 _STEEP_SHARE, _SLOPE_DEVIATIONS = 0.5, 3.0
-# After such a step the next may be as long as this share of the way to the lowest point, each later one so many times
-# longer (*tune*, 70 draws from starts far off, two releases: above 3 standard errors .029 in place of .057).
+# Largest step after an overshoot, as a share of the distance to the minimum, and its growth from pass to pass (*tune*,
+# 70 draws from distant starts, two releases: a share .029 of errors above 3 standard errors, without the limit .057).
 _REACH_AFTER_OVERSHOOT, _REACH_GROWTH = 0.25, 2.0
 
 
@@ -89,10 +89,10 @@ class FilterState:
 
     Attributes:
         points: (t, d) in whitened coordinates.
-        covariance: of the distance to the fit of the private rows (t, d, d).
-        released: released curvature as a ratio to the public one; ``None`` before.
-        last: the gradients of the pass before; ``None`` at first.
-        reach: longest step (t,) after one that passed the lowest point; ``None`` before.
+        covariance: of the fit to the private rows around the points (t, d, d).
+        released: released curvature as a ratio to the public one; ``None`` before any.
+        last: the gradients of the previous pass; ``None`` at first.
+        reach: upper bound (t,) on the length of steps after an overshoot; ``None`` before any.
     """
 
     points: np.ndarray
@@ -103,7 +103,7 @@ class FilterState:
 
     @classmethod
     def first(cls, frame: Frame, trials: int) -> FilterState:
-        """Return the public prior."""
+        """Return the initial state: the public prior in each trial."""
         centre, covariance = frame.start
         points, spread = np.tile(centre, (trials, 1)), np.tile(covariance, (trials, 1, 1))
         return cls(points, spread, None)
@@ -111,13 +111,13 @@ class FilterState:
 
 @dataclass(frozen=True, eq=False)
 class ClippingChoice:
-    """Choice before a clipped gradient.
+    """Clipping bounds of a pass, with the curvature and the noise that belong to them.
 
     Attributes:
-        clipped: what is clipped at its bounds.
+        clipped: bounds, and the mean and covariance of the clipped part of gradients.
         curvature: at the points.
-        noise: standard deviation (t,) on a coordinate.
-        counted: whether private lengths were counted and private curvature was released at the points.
+        noise: standard deviation (t,) of the noise on a coordinate.
+        counted: whether a histogram of private lengths and a private curvature were released at the points.
     """
 
     clipped: ClippedPart
@@ -141,31 +141,31 @@ class CountedLengths:
     noise: float
 
     def rows(self, n: int) -> np.ndarray:
-        """Return the rows (t, K) of n in each bin, as far as is known."""
+        """Return the estimated number of the n rows in each bin (t, K)."""
         return self.norms.expected(n, self.counts, self.noise)
 
     def bounds(self, n: int, unit: float, power: int) -> np.ndarray:
-        """Return the edges (t,) with the least squared error of a mean that is clipped there.
+        """Return the edges (t,) with the least squared error of the clipped mean.
 
-        A row counts as long as the upper edge of its bin, and all that is clipped as if it had one direction: few rows
-        are beyond a bound where noise is small.
+        The clipping error is an upper bound: each row is as long as the upper edge of its bin, and all clipped parts
+        point in one direction. It is close where noise is small, since few rows are then beyond the bound.
 
         Args:
             n: number of private rows.
-            unit: root of the squared noise, of all coordinates together, at bound 1.
-            power: of the length to which a row adds, 1 for gradients and 2 for curvatures.
+            unit: root of the noise variance, summed over coordinates, at bound 1.
+            power: power of the length in a row's contribution, 1 for gradients and 2 for curvatures.
         """
         edges = self.norms.edges[1:] ** power
-        cut = np.maximum(edges - edges[:, None], 0.0)  # bounds, bins
-        lost = self.rows(n) @ cut.T / n
-        return least_error(self.norms.edges[1:], lost**2 + (unit * edges) ** 2)
+        excess = np.maximum(edges - edges[:, None], 0.0)  # bounds, bins
+        bias = self.rows(n) @ excess.T / n
+        return least_error(self.norms.edges[1:], bias**2 + (unit * edges) ** 2)
 
 
 def curvature_at(frame: Frame, state: FilterState) -> Curvature:
-    """Return the public Hessian at the points, or the released one from where it was released.
+    """Return the public Hessian at the points, or the last released one without a change of point.
 
-    Public rows do not tell how a Hessian changes from point to point: next to separation theirs vanishes where that of
-    the private rows does not, and steps would grow without bound.
+    Public rows do not predict how the private Hessian changes between points: where their labels are nearly separated
+    the public Hessian vanishes while the private one does not, and steps would grow without bound.
     """
     if state.released is not None:
         root = state.released.root
@@ -176,10 +176,10 @@ def curvature_at(frame: Frame, state: FilterState) -> Curvature:
 
 
 def choose_bounds(frame: Frame, state: FilterState, mu: float) -> ClippingChoice:
-    """Return for each trial the bound with the least squared error of the gradient, by public rows and their tail.
+    """Choose in each trial the bound with the least squared error of the gradient, from public rows and their tail.
 
-    Clipping and noise spread evenly over directions, so the bound that is best for one is best for all. A
-    harmless one is taken all the same.
+    Clipping error and noise are summed over coordinates. The bound is at least the one with negligible noise, limited
+    to the largest candidate.
     """
     d = frame.public.d
     curvature = curvature_at(frame, state)
@@ -194,9 +194,10 @@ def choose_bounds(frame: Frame, state: FilterState, mu: float) -> ClippingChoice
 
 
 def counted_bounds(frame: Frame, state: FilterState, mu: float, lengths: CountedLengths) -> ClippingChoice:
-    """Return for each trial the bound with the least squared error of the gradient, by counted private lengths.
+    """Choose in each trial the bound with the least squared error of the gradient, from counted private lengths.
 
-    Nothing is added back for clipping: what public rows lose says little where private ones are known to lose nothing.
+    The mean is not corrected for clipping: the clipped part of public rows is not informative where the histogram shows
+    that hardly any private row is clipped.
     """
     d = frame.public.d
     unit = GRADIENT_SENSITIVITY / (mu * frame.n)
@@ -237,18 +238,18 @@ def advance(frame: Frame, state: FilterState, chosen: ClippingChoice, gradients:
 
 
 def _innovation(frame: Frame, state: FilterState, chosen: ClippingChoice, gradients: np.ndarray) -> np.ndarray:
-    """Return the penalized gradients (t, d) at the points, with what clipping took added back."""
+    """Return the penalized gradients (t, d) at the points, corrected by the public mean of the clipped part."""
     return np.asarray(gradients + chosen.clipped.mean - state.points @ frame.penalty)
 
 
 def _innovation_covariances(
     state: FilterState, chosen: ClippingChoice, hessian: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the three parts (t, d, d) of an innovation's covariance: prior, rough Hessian, noise with clipping.
+    """Return three parts (t, d, d) of an innovation's covariance: prior, error of the Hessian, noise with clipping.
 
     Args:
         state: before the gradient.
-        chosen: what is clipped, curvature and noise.
+        chosen: clipping, curvature and noise.
         hessian: (t, d, d), with the penalty.
     """
     noise = (chosen.noise**2)[:, None, None] * np.eye(hessian.shape[-1]) + chosen.clipped.covariance
@@ -259,11 +260,11 @@ def _innovation_covariances(
 def _raised_by_overshoot(
     hessian: np.ndarray, entry_variance: np.ndarray, before: Observation, after: Observation
 ) -> np.ndarray:
-    """Return Hessians (t, d, d) raised where the gradient after the last step points back.
+    """Return Hessians (t, d, d) raised to the secant where the last step overshot the minimum along it.
 
-    Such a step went past the lowest point along it, so the secant between its ends is the curvature around that point:
-    with a smaller one steps go to and fro, further each time. Where the gradient still points on, a secant of a
-    curvature that falls on the way would only shorten the next steps.
+    There the slope has changed sign, and the secant between the ends of the step is the mean curvature around the
+    minimum; with a smaller curvature, steps would oscillate with growing length. Without an overshoot the Hessian is
+    not changed: where curvature falls along the step, the secant would only shorten the next steps.
 
     Args:
         hessian: known curvature (t, d, d), with the penalty.
@@ -281,38 +282,39 @@ def _raised_by_overshoot(
 def _safeguarded(
     state: FilterState, now: Observation, step: np.ndarray, covariance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return steps (t, d), the covariance (t, d, d) after them, and how long the next ones may be (t,).
+    """Return safeguarded steps (t, d), the covariance (t, d, d) after them, and the limit (t,) on the next steps.
 
-    A step that passed the lowest point is taken back. The next one may go a quarter of the way that it should have
-    gone, each later one twice as far: the curvature that was too small where it began may be so again.
+    An overshooting step is replaced by one back to the minimum along it. The next step is limited to a quarter of the
+    distance from where the overshooting step began to that minimum, and the limit doubles from pass to pass, since the
+    curvature may be too small again.
 
     Args:
         state: before the gradient.
         now: the gradient.
         step: of the filter (t, d).
-        covariance: of the distance to the fit after that step (t, d, d).
+        covariance: of the fit around the points after that step (t, d, d).
     """
     if state.last is None:
         raise ValueError("two gradients are needed")
-    gone, back = now.points - state.last.points, _step_back(state.last, now)
-    passed = np.any(back != 0, axis=1)
+    last_step, back = now.points - state.last.points, _step_back(state.last, now)
+    overshot = np.any(back != 0, axis=1)
     reach = np.full(len(step), np.inf) if state.reach is None else _REACH_GROWTH * state.reach
-    reach = np.where(passed, _REACH_AFTER_OVERSHOOT * np.linalg.norm(gone + back, axis=1), reach)
+    reach = np.where(overshot, _REACH_AFTER_OVERSHOOT * np.linalg.norm(last_step + back, axis=1), reach)
     share = np.minimum(1.0, reach / np.maximum(np.linalg.norm(step, axis=1), 1e-300))
     missed = (1 - share)[:, None] * step
-    # Of a step back, the filter's covariance says nothing.
+    # The filter's covariance refers to its own step, not to a step back.
     narrow = covariance + missed[:, :, None] * missed[:, None, :]
-    wide = state.covariance + gone[:, :, None] * gone[:, None, :]
-    covariance = np.where(passed[:, None, None], wide, narrow)
-    return np.where(passed[:, None], back, step - missed), covariance, reach
+    wide = state.covariance + last_step[:, :, None] * last_step[:, None, :]
+    covariance = np.where(overshot[:, None, None], wide, narrow)
+    return np.where(overshot[:, None], back, step - missed), covariance, reach
 
 
 def _step_back(before: Observation, after: Observation) -> np.ndarray:
-    """Return steps (t, d) back along the last one to where its slope is zero by linear interpolation; else zeros.
+    """Return steps (t, d) back to the minimum along the last step, by linear interpolation; zeros without an overshoot.
 
-    Only where the gradient points back, steeply and beyond its noise. Far beyond the lowest point the curvature of
-    labels vanishes in all directions, so a Newton step from there would go further away; the last step is the one
-    direction in which the loss is known to fall. It holds for two gradients of one loss, of which nothing is clipped.
+    An overshoot has a steep and significant slope of the opposite sign at the end of the step. Far beyond the minimum
+    the curvature of labels vanishes in all directions, and a Newton step from there would go further away; only along
+    the last step is the loss known to fall. Both gradients must be of one loss, without clipping.
 
     Args:
         before: gradients where the step began.
@@ -330,14 +332,14 @@ def chance_if_alike(frame: Frame, state: FilterState, chosen: ClippingChoice, gr
     """Return the p-value of the first gradient (d,) where private rows are a sample of the public population.
 
     Later gradients contain little of the public fit's error, and their Hessians are those of other points. On real
-    tables a gradient has heavier tails than its covariance says, so it is studentized along the direction that is
-    tested: by the clipped public rows, where they vary more, with as many degrees of freedom as their fourth moment
-    shows (proofs/gradients.md, 16).
+    tables gradients have heavier tails than a Gaussian of their covariance. So the tested direction is studentized by
+    the variance of the clipped public gradients along it, where that is larger, with degrees of freedom from their
+    fourth moment (proofs/gradients.md, 16).
 
     Args:
         frame: the public side.
         state: before the gradient.
-        chosen: what is clipped, curvature and noise.
+        chosen: clipping, curvature and noise.
         gradient: clipped mean (d,) of the first trial.
     """
     d = len(gradient)
@@ -353,40 +355,38 @@ def chance_if_alike(frame: Frame, state: FilterState, chosen: ClippingChoice, gr
     along = (frame.left_out @ direction) * residuals * weights
     squares = (along - np.mean(along)) ** 2
     sampling = np.sum(squares) / max(frame.m - 1, 1) * (1 / (frame.public.m or frame.m) + 1 / frame.n)
-    shown = float(sampling + chosen.noise[0] ** 2 * direction @ direction)
+    empirical = float(sampling + chosen.noise[0] ** 2 * direction @ direction)
     spread = max(np.sum(squares**2) - np.sum(squares) ** 2 / frame.m, 1e-300)
     dof = max(min(2 * np.sum(squares) ** 2 / spread, frame.prior_dof), 1.0)
-    ratio = square / d * min(1.0, square / max(shown, 1e-300))
+    ratio = square / d * min(1.0, square / max(empirical, 1e-300))
     return chance_if_agreeing(ratio, share, d, dof)
 
 
 def expected_update(
     frame: Frame, state: FilterState, chosen: ClippingChoice, errors: np.ndarray
 ) -> tuple[FilterState, np.ndarray]:
-    """Return the state that gradients of alike rows leave in the mean, before there are any, and the errors left.
+    """Return the expected state after a gradient, and the expected error covariance (t, d, d), if rows are alike.
 
-    The points stay. The covariance falls as a release's does, with the process noise of a step of the expected size;
-    that step answers to the errors themselves, which have no process noise.
+    The points do not change. The covariance is updated as in a release, with the process noise of a step of the
+    expected size, which follows from ``errors``. These contain no process noise.
 
     Args:
         frame: the public side.
         state: before the gradient.
-        chosen: what is clipped, curvature and noise.
-        errors: covariance (t, d, d) of the distance to the fit of alike rows, were the passes linear.
+        chosen: clipping, curvature and noise.
+        errors: covariance (t, d, d) of the actual error if the passes are linear and the rows of one population.
     """
     hessian = chosen.curvature.hessian + frame.penalty
     _, rough, noise = _innovation_covariances(state, chosen, hessian)
     update = gaussian_update(state.covariance, hessian, np.zeros_like(state.points), noise + rough)
     observed = noise + hessian_error(errors, chosen.curvature.variance)
     step_moment = update.of_observation(hessian @ errors @ hessian + observed)
-    left = update.of_prior(errors) + update.of_observation(observed)
-    return replace(state, covariance=update.covariance + _process_noise(frame, step_moment)), left
+    errors_after = update.of_prior(errors) + update.of_observation(observed)
+    return replace(state, covariance=update.covariance + _process_noise(frame, step_moment)), errors_after
 
 
 def _process_noise(frame: Frame, step_moment: np.ndarray) -> np.ndarray:
-    """Return the covariance (t, d, d) of what a Hessian taken before steps is wrong by after them.
-
-    The Hessian of least squares is the same everywhere.
+    """Return the process noise (t, d, d) for the change of the Hessian over a step; zero for least squares.
 
     Args:
         frame: the public side.
@@ -400,12 +400,12 @@ def _process_noise(frame: Frame, step_moment: np.ndarray) -> np.ndarray:
 
 
 def _damping(frame: Frame, step: np.ndarray, undamped: float) -> np.ndarray:
-    """Return the share (t,) of steps (t, d) to go: ``log(1 + a)/a``, a the largest move of a public prediction.
+    """Return damping factors (t,) ``log(1 + a)/a`` for steps (t, d), a the largest change of a public predictor.
 
     Args:
         frame: the public side.
         step: (t, d).
-        undamped: the move that is one unit of a.
+        undamped: the change that is one unit of a.
     """
     if frame.public.family is GAUSSIAN:
         return np.ones(len(step))
@@ -420,7 +420,7 @@ def hessian_error(covariance: np.ndarray, variance: np.ndarray) -> np.ndarray:
 
 
 def ball_bounds(frame: Frame, state: FilterState, mu: float) -> np.ndarray:
-    """Return where curvatures ``b'' xx'`` are truncated (t,): least squared error by public rows and their tail."""
+    """Return truncation bounds (t,) of curvatures ``b'' xx'`` with the least squared error by public rows and tail."""
     d, (low, high, count) = frame.public.d, _BALLS_TRIED
     lengths = np.sort(np.sqrt(frame.slopes(state.points).T) * frame.norms, axis=1)  # (t, m)
     first = np.maximum(low * np.median(lengths, axis=1), 1e-9)
@@ -431,7 +431,7 @@ def ball_bounds(frame: Frame, state: FilterState, mu: float) -> np.ndarray:
 
 
 def counted_balls(frame: Frame, mu: float, lengths: CountedLengths) -> np.ndarray:
-    """Return where curvatures are truncated (t,): least squared error by counted private lengths."""
+    """Return truncation bounds (t,) of curvatures with the least squared error by counted private lengths."""
     d = frame.public.d
     unit = CURVATURE_SENSITIVITY / (mu * frame.n) * math.sqrt(d * (d + 1) / 2)
     return lengths.bounds(frame.n, unit, 2)
@@ -451,10 +451,10 @@ def combine_curvature(
     Args:
         frame: the public side.
         state: before the curvatures.
-        bounds: where they are truncated (t,).
+        bounds: truncation bounds (t,).
         mu: budget of a curvature.
         released: (t, d, d).
-        with_last: whether the curvature that was released before stands for the public one where it is nearer.
+        with_last: whether the previously released curvature replaces the public one where it is nearer.
     """
     slopes = frame.slopes(state.points)
     public = frame.hessians(slopes)
@@ -482,17 +482,17 @@ def combine_curvature(
 
 
 def _widened_spread(spread: np.ndarray, noise: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-    """Return the variance (t,) of an entry of what was expected, widened where the deviation (t, d, d) requires it.
+    """Return the variance (t,) of an entry of the expected curvature, inflated where the released one conflicts.
 
     Args:
-        spread: variance of an entry of what was expected (t,).
-        noise: variance of an entry of what was released (t,).
-        deviation: of the released from the expected (t, d, d).
+        spread: variance of an entry of the expected curvature (t,).
+        noise: noise variance of an entry of the released curvature (t,).
+        deviation: released minus expected curvature (t, d, d).
     """
     d = deviation.shape[-1]
     distance, entries = _mean_entry_variance(deviation), d * (d + 1) / 2
-    far = distance > (spread + noise) * (1 + _CURVATURE_DEVIATIONS * math.sqrt(2 / entries))
-    return np.where(far, np.maximum(distance - noise, spread), spread)
+    conflict = distance > (spread + noise) * (1 + _CURVATURE_DEVIATIONS * math.sqrt(2 / entries))
+    return np.where(conflict, np.maximum(distance - noise, spread), spread)
 
 
 def _mean_entry_variance(matrices: np.ndarray) -> np.ndarray:
@@ -502,7 +502,7 @@ def _mean_entry_variance(matrices: np.ndarray) -> np.ndarray:
 
 
 def _with_least_curvature(hessians: np.ndarray) -> np.ndarray:
-    """Return Hessians (t, d, d) with a little of their mean eigenvalue added."""
+    """Return Hessians (t, d, d) with a fiftieth of their mean eigenvalue added to the diagonal."""
     d = hessians.shape[-1]
     size = np.trace(hessians, axis1=1, axis2=2) / d
     return np.asarray(hessians + (_LEAST_CURVATURE * size + 1e-300)[:, None, None] * np.eye(d))

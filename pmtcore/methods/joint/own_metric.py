@@ -1,13 +1,14 @@
 """Second moments of the private features, each whitened by the one released before it (proofs/radius.md, 5.2).
 
-Public rows whiten private ones badly where a few lie far outside what they show, or where a direction varies much less
-than they say: no ball of public units then has both little noise and all rows. With P = W^{-T} W^{-1} released, rows
-``W'x~`` have a second moment of about I, so that none is longer than ``sqrt(n)``. Each pass, at metric W (first I):
+Public rows whiten private ones badly where a few private rows are far longer than all public ones, or where the private
+variance along a direction is much smaller. Then no ball in public units combines little truncation with little noise.
+With P = W^{-T} W^{-1} released, rows ``W'x~`` have a second moment of about I, so that none is longer than ``sqrt(n)``.
+W is called a metric; the first is I, in public units. Each pass releases at metric W:
 
-    R   the edge beyond which a histogram of ``|W'x~|`` has no row, or the radius whose noise is small
+    R   the edge beyond which a histogram of ``|W'x~|`` has no row, but at most the radius with a noise norm of 0.3
     P   W^{-T} ((1/n) sum u u' + G) W^{-1},   u = W'x~ min(1, R/|W'x~|),   sigma = sqrt(2) R^2/(mu n)
 
-W is a function of released figures alone, so that each pass has the sensitivity of any ball or histogram.
+W is a function of released figures alone, so that the sensitivity of each pass is that of a ball and of a histogram.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from pmtcore.mechanisms.whitening import Whitening
 from pmtcore.methods.joint.passes import Gradient, SecondPass, in_public_units
 from pmtcore.public.moments import PublicData
 
-# Of the pass's mu^2 for its histogram: from mu 200 on its noise is below a tenth of a row.
+# Share of the pass's mu^2 for its histogram: from mu 200 on the noise sd of a count is below a tenth of a row.
 _COUNTING_SHARE = 1 / 16
-# Edges of the histogram in whitened units: shorter rows need no smaller ball, none is longer.
+# Edges of the histogram in whitened units, from the smallest radius worth choosing to beyond every row.
 _EDGES = np.append(0.0, 2.0 ** (np.arange(-8, 97) / 4))
-# Standard deviations of its noise (once in 30,000 bins without a row), and rows, above which a bin holds a row
+# A bin counts as occupied above this many noise sds (one false in 30,000 bins) and above half a row.
 _OCCUPIED_DEVIATIONS, _HALF_A_ROW = 4.0, 0.5
-# Relative error of a moment beyond which its radius does not grow: the next pass, in a better metric, reaches further.
+# Largest noise norm of a moment; rows longer than that allows are released by later passes, in a better metric.
 _MOST_MOMENT_ERROR = 0.3
 
 
@@ -60,7 +61,7 @@ class MetricPass:
 
     @property
     def counting_sd(self) -> float:
-        """Return the noise on each count."""
+        """Return the noise sd of each count."""
         return sigma_for(HISTOGRAM_SENSITIVITY, self.counting_mu)
 
     @property
@@ -69,11 +70,11 @@ class MetricPass:
         return sigma_for(CURVATURE_SENSITIVITY / self.n, self.moment_mu)
 
     def radius(self, counts: np.ndarray) -> np.ndarray:
-        """Return the radius (T,) that holds all rows of histograms (T, K), or whose noise is just small enough."""
+        """Return radii (T,) for histograms (T, K): the edge of the outermost occupied bin, limited by the noise."""
         occupied = counts > max(_OCCUPIED_DEVIATIONS * self.counting_sd, _HALF_A_ROW)
         outermost = np.where(occupied, np.arange(1, counts.shape[1] + 1), 1).max(axis=1)
-        small = math.sqrt(_MOST_MOMENT_ERROR / (self.unit_sigma * math.sqrt(self.public.d)))
-        return np.minimum(_EDGES[outermost], small)
+        largest = math.sqrt(_MOST_MOMENT_ERROR / (self.unit_sigma * math.sqrt(self.public.d)))
+        return np.minimum(_EDGES[outermost], largest)
 
     def release(self, rows: Private[RowCache[QuantizedRows]], source: NoiseSource) -> ReleasedMetric:
         """Release counts, then the moment (1, d, d) in a ball that they choose, of rows in one metric.
@@ -117,25 +118,25 @@ class ReleasedMetric:
         return self.radius**2 * self.plan.unit_sigma
 
     def whitening_after(self, whitening: np.ndarray) -> np.ndarray:
-        """Return the next W (T, d, d) from the one of the release: eigenvalues no lower than the noise."""
+        """Return the next W (T, d, d) from that of the release, with eigenvalues of the moment floored at the noise."""
         values, vectors = np.linalg.eigh(self.moment)
         roots = np.sqrt(np.maximum(values, self.sigma[:, None]))
         return np.asarray(whitening @ (vectors / roots[:, None, :]))
 
     @staticmethod
     def stacked(trials: list[ReleasedMetric]) -> ReleasedMetric:
-        """Return releases of one trial each as one of all."""
-        counts, radii, moments = ([getattr(each, name) for each in trials] for name in ("counts", "radius", "moment"))
+        """Return releases of one trial each as one release of all trials."""
+        counts, radii, moments = ([getattr(trial, name) for trial in trials] for name in ("counts", "radius", "moment"))
         return ReleasedMetric(trials[0].plan, np.concatenate(counts), np.concatenate(radii), np.concatenate(moments))
 
 
 @dataclass(frozen=True, eq=False)
 class OwnMetric:
-    """All that metric passes released.
+    """Releases of the metric passes, and the private metric from them.
 
     Attributes:
-        releases: in their order.
-        whitenings: W (T, d, d) of each pass, and at last the one that gradients are whitened by.
+        releases: in order.
+        whitenings: W (T, d, d) of each pass, and last the one by which gradients are whitened.
     """
 
     releases: tuple[ReleasedMetric, ...]
@@ -158,12 +159,12 @@ class OwnMetric:
 
     @cached_property
     def gram_error_scale(self) -> np.ndarray:
-        """Return Q (T, d, d): the noise of the last moment was isotropic in the metric that it was released in."""
+        """Return Q (T, d, d), I in the metric of the last pass, where the noise on its moment is isotropic."""
         return in_public_units(self.whitenings[-2])
 
     @cached_property
     def entry_variance(self) -> np.ndarray:
-        """Return the variance (T,) of an entry of the last moment in the metric that it was released in."""
+        """Return the noise variance (T,) of an entry of the last moment, in the metric of its pass."""
         return np.asarray(self.releases[-1].sigma ** 2 / 2)
 
 
@@ -216,10 +217,10 @@ def release_gradients(
         whitening: W (T, d, d).
         source: source of the noise.
 
-    Guarantee: that of :meth:`SecondPass.release`, whose rows have another whitening.
+    Guarantee: that of :meth:`SecondPass.release`, for rows with another whitening.
     """
-    own = np.linalg.solve(whitening, points[..., None])[..., 0]
-    released = [each.release(cache, point[None], source) for cache, point in zip(caches, own, strict=True)]
-    counts = [one.counts for one in released if one.counts is not None]
-    bound, score = (np.concatenate([getattr(one, name) for one in released]) for name in ("bound", "score"))
+    in_metric = np.linalg.solve(whitening, points[..., None])[..., 0]
+    released = [each.release(cache, point[None], source) for cache, point in zip(caches, in_metric, strict=True)]
+    counts = [trial.counts for trial in released if trial.counts is not None]
+    bound, score = (np.concatenate([getattr(trial, name) for trial in released]) for name in ("bound", "score"))
     return Gradient(each, np.concatenate(counts) if counts else None, bound, score, whitening)

@@ -1,8 +1,8 @@
-"""What ``joint-pmt`` releases: the joint whitened moment; then at what it says a histogram, a bound, a gradient.
+"""Passes of ``joint-pmt``: the joint whitened moment; then, at the estimate from it, a histogram and clipped gradients.
 
-The moment is Algorithm 1 of A on the joint row ``z = (x, y)``, alone or as the pilot of further passes: with the public
-joint moment ``L L'`` the whitened response is the residual of the public fit, so the private rows only have to correct
-it. With ``w = min(1, R^2/||(x~, c r~)||^2)``:
+The moment is Algorithm 1 of A on the joint row ``z = (x, y)``, released alone or as the pilot of further passes. With
+the public joint moment ``L L'`` the whitened response is the residual of the public fit, so that the private rows
+estimate a correction of that fit. With ``w = min(1, R^2/||(x~, c r~)||^2)``:
 
     M = (1/n) sum w (x~, c r~)(x~, c r~)' + G,   G isometric, sigma = sqrt(2) R^2 / (mu n)
 
@@ -33,21 +33,21 @@ from pmtcore.methods.facts import Passes
 from pmtcore.public.clipping import Ball, GradientNorms, truncation_variance
 from pmtcore.public.moments import PublicData, back_transform
 
-COUNTING = 0.04  # of mu^2 for each histogram: it needs little, and less would choose bounds at random
-# Standard deviations by which the count in the open bin must exceed what public rows lead one to expect
+COUNTING = 0.04  # share of mu^2 of all histograms of one stage; with much less the chosen bound is dominated by noise
+# Standard deviations by which the count in the open bin must exceed its expectation from public rows to be an excess
 _FAR_DEVIATIONS = 3.0
-# Standard deviations from which on rows are said to be left out (once in 30,000 releases without any), and a share of
-# them without which standard errors are a hundredth longer.
+# A share of dropped rows is reported from this number of standard deviations on (one false report in 30,000 releases)
+# and from this share on, which lengthens standard errors by a hundredth.
 _SURE_DEVIATIONS, _FEW_LEFT_OUT = 4.0, 0.02
-# A whitened row that is no longer is a row of zeros.
+# Length up to which a whitened row counts as a row of zeros.
 _ZERO_LENGTH = 1e-9
-# Simulated histograms behind what a plan expects
+# Number of simulated histograms from which a plan predicts its bound
 _REHEARSALS = 16
 
 
 @dataclass(frozen=True, eq=False)
 class _Moment:
-    """Moment of pieces in their first pass, before any of them is kept."""
+    """Sum of the joint moment over blocks of quantized rows."""
 
     statistic: MomentSum
 
@@ -77,7 +77,7 @@ class FirstPass:
         return MomentSum(whitening.product_for(np.diag(wanted), len(wanted)), self.ball.radius)
 
     def pieces(self, rows: PrivateRows, most: int | None = None) -> RowCache[QuantizedRows]:
-        """Return whitened rows for this pass and those after it; at most ``most`` bytes are kept between them."""
+        """Return whitened rows for all passes; at most ``most`` bytes of them are cached between passes."""
         return Quantizer(self.statistic.product, self.public.d, self.ball.response_scale).pieces(rows, most)
 
     def measure(self, pieces: RowCache[QuantizedRows]) -> Private[np.ndarray]:
@@ -118,7 +118,7 @@ class FirstPass:
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares of mu^2 of the pilot, of the histogram, and of gradients before the last."""
+    """Shares of mu^2 of the pilot, of the histogram, and of the intermediate gradients; the last has the rest."""
 
     mu: float
     pilot: float
@@ -143,12 +143,16 @@ class Shares:
 
 @dataclass(frozen=True)
 class SecondPass:
-    """The second pass with everything public fixed.
+    """Pass of one histogram and one clipped gradient, with everything public fixed.
 
     Attributes:
-        clip: a fixed bound; 0: chosen by the histogram.
-        least: the bound that the histogram may not go below.
-        at_edges: whether a bound is the upper edge of its bin, so that no row of the bin is clipped.
+        sizes: expected distribution of gradient lengths, and the bins of the histogram.
+        n: number of private rows.
+        shares: of the budget.
+        clip: a fixed bound; 0: chosen from the histogram.
+        least: lower bound on the clipping bound chosen from the histogram.
+        name: of the gradient's spend.
+        at_edges: whether the bound is rounded up to the edge of its bin, so that no row of the bin is clipped.
     """
 
     sizes: GradientNorms
@@ -161,7 +165,7 @@ class SecondPass:
 
     @cached_property
     def rehearsal(self) -> Gradient:
-        """Return releases of this pass over rows simulated from the public ones, without scores."""
+        """Return simulated releases of this pass, with counts drawn from their public expectation and zero scores."""
         counts, rng = None, np.random.default_rng(0)
         if not self.clip:
             rows = np.broadcast_to(self.sizes.expected_tail_counts(self.n), (_REHEARSALS, self.sizes.many))
@@ -175,7 +179,7 @@ class SecondPass:
 
     @property
     def counting_sd(self) -> float:
-        """Return the noise on each count of the histogram; 0 where none is released."""
+        """Return the noise sd of each count of the histogram; 0 where none is released."""
         return 0.0 if self.clip else sigma_for(self.sizes.sensitivity, self.shares.counting_mu)
 
     def noise_at(self, bound: np.ndarray | float) -> np.ndarray | float:
@@ -227,7 +231,7 @@ class SecondPass:
         return (Spend.gaussian("histogram of gradient lengths", self.sizes.sensitivity, self.counting_sd), gradient)
 
     def facts(self) -> tuple[Passes, float]:
-        """Return shares, bound and noise to expect, and the share of rows beyond that rehearsed releases state."""
+        """Return shares, expected bound and noise, and the expected share of clipped rows, from simulated releases."""
         passes = Passes(
             pilot_share=self.shares.pilot,
             counting_share=0.0 if self.clip else self.shares.counting,
@@ -239,10 +243,14 @@ class SecondPass:
 
 @dataclass(frozen=True)
 class Gradient:
-    """Release of a second pass: counts (T, K), bounds (T,), mean clipped gradients (T, d).
+    """Release of a second pass in T trials.
 
     Attributes:
-        whitening: W (T, d, d) where rows were ``W'x~`` when they were clipped; ``None``: ``x~``.
+        plan: the pass.
+        counts: histogram (T, K); ``None`` where none was released.
+        bound: clipping bounds (T,).
+        score: mean clipped gradients (T, d).
+        whitening: W (T, d, d) where gradients of rows ``W'x~`` were clipped; ``None``: of rows ``x~``.
     """
 
     plan: SecondPass
@@ -275,30 +283,30 @@ class Gradient:
 
     @cached_property
     def error_scale(self) -> np.ndarray:
-        """Return the covariance (T, d, d), in public units, of an error of :attr:`score` that is I in its own."""
+        """Return the covariance (T, d, d) in public units of an error of :attr:`score` whose covariance there is I."""
         if self.whitening is None:
             return np.broadcast_to(np.eye(self.score.shape[1]), (len(self.score), *2 * self.score.shape[1:]))
         return in_public_units(self.whitening)
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """Return private rows (T, K) in each bin, as far as is known."""
+        """Return the estimated number of private rows (T, K) in each bin."""
         return self.plan.sizes.expected(self.plan.n, self.counts, self.plan.counting_sd)
 
     @cached_property
     def unclipped_share(self) -> np.ndarray:
-        """Share (T,) of rows whose gradients are not clipped: a clipped one does not move with its residual."""
+        """Return the share (T,) of rows whose gradients are not clipped, about the slope of the clipped mean."""
         return self.plan.sizes.unclipped_share(self.rows, self.bound)
 
     @cached_property
     def clipping_mse(self) -> np.ndarray:
-        """Return the squared shift (T,) of a coordinate of the mean by clipping, as the histogram has it."""
-        losses = self.plan.sizes.clipping_mse(self.rows, self.plan.n, self.bound)
-        return np.asarray(losses / self.plan.sizes.d)
+        """Return the squared shift (T,) of a coordinate of the mean by clipping, estimated from the histogram."""
+        squared_length = self.plan.sizes.clipping_mse(self.rows, self.plan.n, self.bound)
+        return np.asarray(squared_length / self.plan.sizes.d)
 
     @cached_property
     def exceeds_expected_tail(self) -> np.ndarray:
-        """Return a mask (T,) of the trials whose open bin has more rows than public rows and chance explain."""
+        """Return a mask (T,) of the trials whose open bin has significantly more rows than public rows predict."""
         if self.counts is None:
             return np.zeros(len(self.bound), dtype=bool)
         expected = self.plan.n * float(self.plan.sizes.shares[-1])
@@ -307,15 +315,15 @@ class Gradient:
 
     @cached_property
     def clipping_mse_with_far_rows(self) -> np.ndarray:
-        """Return :attr:`clipping_mse` (T,) plus the unknown part of rows in the open bin beyond its edge."""
+        """Return :attr:`clipping_mse` (T,), with a power law beyond the last edge where the open bin has an excess."""
         beyond = self.plan.sizes.clipping_mse_beyond_reach(self.rows, self.plan.n) / self.plan.sizes.d
         return np.asarray(self.clipping_mse + np.where(self.exceeds_expected_tail, beyond, 0.0))
 
     def share_left_out(self, public: PublicData) -> float:
-        """Return the share of private rows that became rows of zeros because of gaps; 0 if chance may explain it.
+        """Return the share of private rows that were replaced by zeros because of gaps; 0 if not significant.
 
-        Of the first trial: what the histogram's noisy counts lack of n, less the share of complete public rows whose
-        features are zero, as some are without an intercept (proofs/radius.md, 5.1).
+        In the first trial, it is one minus the sum of the noisy counts over n, less the share of complete public rows
+        whose features are zero, which occur without an intercept (proofs/radius.md, 5.1).
         """
         if self.counts is None or public.whitened is None:
             return 0.0
@@ -330,20 +338,21 @@ class Gradient:
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """Return weights (m,) that public rows get in the first trial."""
+        """Return clipping weights (m,) of the public rows at the bound of the first trial."""
         return length_weights(self.plan.sizes.lengths, self.bound[0])
 
     @cached_property
     def clipped_shares(self) -> np.ndarray:
-        """Return the share (T,) of private rows beyond the bound, as far as is known."""
+        """Return the estimated share (T,) of private rows beyond the bound."""
         edges = self.plan.sizes.edges
         beyond = np.clip((edges[1:] - self.bound[:, None]) / np.diff(edges), 0.0, 1.0)
-        beyond[:, -1] = 1.0  # an open bin
+        beyond[:, -1] = 1.0  # the open bin
         rows = np.broadcast_to(self.rows, beyond.shape)
-        return np.array([np.clip(one @ part / self.plan.n, 0.0, 1.0) for one, part in zip(rows, beyond, strict=True)])
+        pairs = zip(rows, beyond, strict=True)
+        return np.array([np.clip(counts @ part / self.plan.n, 0.0, 1.0) for counts, part in pairs])
 
     def released(self) -> dict[str, float]:
-        """Return the bound, and the share of private rows beyond it where it was counted."""
+        """Return the bound and, where a histogram was released, the share of private rows beyond it."""
         figures = {"clipping_bound": float(self.bound[0])}
         if self.counts is not None:
             figures["clipped_share"] = float(self.clipped_shares[0])
@@ -351,6 +360,6 @@ class Gradient:
 
 
 def in_public_units(whitening: np.ndarray) -> np.ndarray:
-    """Return ``W^{-T} W^{-1}`` (T, d, d): what is I for rows ``W'x~``, a moment or the covariance of an error."""
+    """Return ``W^{-T} W^{-1}`` (T, d, d): a moment or covariance that is I in the coordinates ``W'x~``."""
     inverse = np.linalg.inv(whitening)
     return np.asarray(np.swapaxes(inverse, -1, -2) @ inverse)
