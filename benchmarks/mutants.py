@@ -472,7 +472,7 @@ def every_mutant() -> list[Mutant]:
         f"{foreseen} -k near",
     )
     for name, text, fault in (
-        ("one ratio for all coefficients", "own + _COMMON_DRAWS * common", "16 * common"),
+        ("one ratio for all coefficients", "sums + _COMMON_DRAWS * common", "16 * common"),
         ("a band of eight draws alone", "_COMMON_DRAWS = 8", "_COMMON_DRAWS = 0"),
         ("a far error says it of all", "_MOST_DEVIATIONS_IN_COMMON**2)", "1e12)"),
         ("simulated rows all at the public fit", "centre + spread @", "centre + 0 * spread @"),
@@ -484,7 +484,7 @@ def every_mutant() -> list[Mutant]:
         "gradients: foreseen without process noise",
         filter_passes,
         "update.covariance + _process_noise(frame, step_moment)), errors_after",
-        "update.covariance), left",
+        "update.covariance), errors_after",
         f"{foreseen} -k foreseen",
     )
     plant(
@@ -515,8 +515,8 @@ def every_mutant() -> list[Mutant]:
     plant("gradients: the way back is noise", filter_passes, "(up > _SLOPE_DEVIATIONS * noise)", "True", safeguards)
     plant("gradients: long steps after one too far", filter_passes, "_REACH_AFTER_OVERSHOOT * np", "9 * np", safeguards)
     counted = f"{LAWS} -k 'counted_bounds or far_row'"
-    plant("gradients: counted rows are clipped", filter_passes, "bias**2 + (unit", "0 * lost + (unit", counted)
-    plant("gradients: counted bounds have no price", filter_passes, "bias**2 + (unit * edges) ** 2", "lost**2", counted)
+    plant("gradients: counted rows are clipped", filter_passes, "bias**2 + (unit", "0 * bias + (unit", counted)
+    plant("gradients: counted bounds have no price", filter_passes, "bias**2 + (unit * edges) ** 2", "bias**2", counted)
     plant(
         "gradients: curvatures are forgotten",
         filter_passes,

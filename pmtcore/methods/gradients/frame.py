@@ -1,9 +1,9 @@
-"""The public side of gradients in several passes: coordinates, left-out rows, what clipping costs.
+"""Public side of gradients in several passes: coordinates, left-out rows, clipping bias and its variance.
 
 Proof: proofs/gradients.md, 16.
 
-Coordinates whiten the features with the least public ridge that is enough. Public rows enter as if each
-had been left out of whitening and fit: rescaled by their leverage, with the residual of a fit without them.
+Features are whitened by the public moment with the whitening ridge. Public rows enter as if each had been left out of
+whitening and fit: rescaled by their leverage, with the residual of a fit without them.
 """
 
 import math
@@ -22,29 +22,29 @@ from pmtcore.public.clipping import ExponentialTail, candidate_bounds, mean_exce
 from pmtcore.public.moments import PosteriorMode, PublicData, back_transform, left_out_norm, whiten
 from pmtcore.public.ridge import RidgePrior, prior_precision, ridge_prior, weakly_informed_fit
 
-_MOST_ROWS = 4000  # public rows behind a choice; more change it by less than its own error
-_NUMBERS_AT_ONCE = 4_000_000  # numbers in memory at once: 32 MB
-# Hessians one by one up to here: making all products of columns costs as much as five of them with ten columns, as
-# forty with a hundred
+_MOST_ROWS = 4000  # most public rows that a choice is computed from; more change it by less than its own error
+_NUMBERS_AT_ONCE = 4_000_000  # most numbers in memory at once: 32 MB
+# Number of Hessians up to which each is computed by itself. Computing all products of columns first costs as much as
+# five Hessians with ten columns, and as forty with a hundred.
 _MOST_POINTS_ONE_BY_ONE = 16
-_LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
-_LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
-# Bounds on a log grid, from a share of the median length to so many times the longest.
+_LEAST_SHARE = 0.2  # left-out squared lengths are at most five times those in sample
+_LEAST_SLACK = 0.1  # left-out residuals are at most ten times those in sample
+# Candidate bounds on a log grid: least in units of the median length, largest in units of the longest, their number.
 _LEAST_BOUND, LARGEST_BOUND, _BOUNDS_TRIED = 0.3, 100.0, 40
-# Public rows for each column, from which on their Hessian is near enough.
+# Public rows per column from which on the public Hessian is precise enough.
 _ENOUGH_ROWS_PER_COLUMN = 4
-# Private rows may lose this share of what is clipped in one direction, as no sample of public rows tells.
+# Share of the squared mean excess that is added to the clipping variance, for a clipped part with a common direction.
 _COMMON_SHARE = 0.02
 
 
 @dataclass(frozen=True)
 class ClippedPart:
-    """Loss of public gradients to clipping at bounds (t,).
+    """Part of public gradients that clipping removes.
 
     Attributes:
-        bounds: (t,).
-        mean: (t, d), which is added back to a clipped mean.
-        covariance: (t, d, d) of the difference between that mean and the one of private rows.
+        bounds: clipping bounds (t,).
+        mean: mean of the removed part (t, d), by which a clipped mean is corrected.
+        covariance: (t, d, d) of the difference between this mean and that of the private rows.
     """
 
     bounds: np.ndarray
@@ -65,7 +65,7 @@ class Frame:
 
     @cached_property
     def prior(self) -> RidgePrior:
-        """Return the law of the coefficients by public rows."""
+        """Return the ridge prior of the coefficients from public rows."""
         return ridge_prior(self.public)
 
     @cached_property
@@ -133,10 +133,10 @@ class Frame:
 
     @cached_property
     def public_fit(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the centre (d,), and its covariance (d, d) around the population's own fit.
+        """Return the public fit (d,), and its covariance (d, d) around the population fit.
 
-        Least squares has a finite fit, whose ridge prior serves; elsewhere a weakly informative prior is added. Without
-        the response that prior is all there is.
+        For least squares it is that of the ridge prior. For labels and counts a weakly informative prior is added,
+        which is used alone without the response.
         """
         public = self.public
         if not public.labelled:
@@ -158,7 +158,7 @@ class Frame:
 
     @cached_property
     def start(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the centre (d,), and covariance (d, d) of a fit to n private rows around it, if rows are alike."""
+        """Return the public fit (d,), and the covariance (d, d) of the private fit around it, if of one population."""
         centre, covariance = self.public_fit
         return centre, covariance * (1 + len(self._features) / self.n)
 
@@ -176,7 +176,7 @@ class Frame:
 
     @cached_property
     def inflation(self) -> np.ndarray:
-        """Return the factors (m,) by which left-out residuals are longer."""
+        """Return the ratios (m,) of left-out residuals to residuals in sample, ``1/(1 - leverage)``."""
         slope = self.weights * self.public.family.slope(self.rows @ self.start[0])
         penalty = self.penalty + self.prior.penalty * self._ridge_shape
         if self.public.family is not GAUSSIAN:
@@ -189,8 +189,7 @@ class Frame:
     def slopes(self, points: np.ndarray) -> np.ndarray:
         """Return ``w b''`` (m, t) of public rows at points (t, d).
 
-        Predictors are those of the rows as they are: an exponential mean of a left-out row, which is longer, would be
-        that of no row.
+        Predictors are computed from the rows themselves, since the longer left-out rows are not actual rows.
         """
         return np.asarray(self.weights[:, None] * self.public.family.slope(self.rows @ points.T))
 
@@ -216,13 +215,13 @@ class Frame:
         """
         squares = self.left_out**2
         first = np.sum(slopes**2 * np.sum(squares, axis=1)[:, None] ** 2, axis=0) / self.m
-        own = np.sum(hessians**2, axis=(1, 2))
-        return np.asarray(np.maximum(first - own, 1e-12) / squares.shape[1] ** 2 * (1 / self.m + 1 / self.n))
+        squared_mean = np.sum(hessians**2, axis=(1, 2))
+        return np.asarray(np.maximum(first - squared_mean, 1e-12) / squares.shape[1] ** 2 * (1 / self.m + 1 / self.n))
 
     def residuals(self, points: np.ndarray) -> np.ndarray:
         """Return left-out public residuals (t, m) at points (t, d), times the weights of their rows.
 
-        Without the response they have the size that the family implies, with alternating signs.
+        Without the response they are standard deviations of the family, with alternating signs.
         """
         if not self.public.labelled:
             return np.sqrt(self.slopes(points).T) * np.where(np.arange(self.m) % 2, 1.0, -1.0)
@@ -230,17 +229,17 @@ class Frame:
         return np.asarray(residual * self.weights * self.inflation)
 
     def expected_residual_ratio(self, residuals: np.ndarray, points: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-        """Return by which factor (t,) private labels' residuals are expected to be longer than public ones; 1 or more.
+        """Return the expected ratios (t,) of private to public residuals of labels, at least 1.
 
-        Few public labels may be separated, so that each residual is next to nothing, left out or not, while their fit
-        is hardly known. With a predictor ``z + N(0, v)``, v the uncertainty of the fit at a row, a private label is 1
-        with probability ``p = b'(z/sqrt(1 + pi v/8))`` (MacKay's approximation, 1992) and has the squared residual
-        ``p (1 - p) + (p - b'(z))^2``. Means are over squared gradients: residuals times lengths of rows.
+        Few public labels may be separated. Then residuals are negligible, left out or not, although the fit has a large
+        variance. With a predictor ``z + N(0, v)``, v the variance of the fit at a row, a private label is 1 with
+        probability ``p = b'(z/sqrt(1 + pi v/8))`` (MacKay's approximation, 1992) and has the expected squared residual
+        ``p (1 - p) + (p - b'(z))^2``. The ratio is the root of the ratio of mean squared gradients.
 
         Args:
-            residuals: left-out public ones (t, m) at the points.
+            residuals: left-out public residuals (t, m) at the points.
             points: (t, d).
-            covariance: (t, d, d) of the distance from there to the fit of the private rows.
+            covariance: (t, d, d) of the private fit around the points.
         """
         family = self.public.family
         if not (family.binary and self.public.labelled):
@@ -260,32 +259,31 @@ class Frame:
         return forms
 
     def clipped_part(self, residuals: np.ndarray, bounds: np.ndarray, ratio: np.ndarray) -> ClippedPart:
-        """Return what clipping removes.
+        """Return the mean of what clipping removes from public gradients, and its covariance for private ones.
 
         Args:
-            residuals: left-out public ones (t, m).
-            bounds: (t,).
-            ratio: factor (t,) by which private residuals are expected to be longer. What is added back is the mean that
-                public rows lose as they are.
+            residuals: left-out public residuals (t, m).
+            bounds: clipping bounds (t,).
+            ratio: expected ratios (t,) of private to public residuals; they enter the covariance but not the mean.
         """
         mean = self._excess(residuals, bounds) @ self.left_out / self.m
         expected = residuals * ratio[:, None]
         covariance = self.hessians((self._excess(expected, bounds) ** 2).T) / self.m * (1 + self.m / self.n)
-        shown = np.trace(covariance, axis1=1, axis2=2)
-        priced = self.clipping_variance(self.norms * np.abs(expected), bounds[:, None])[:, 0]
-        beyond_shown = np.maximum(priced - shown, 0.0) / self.public.d
-        covariance = covariance + beyond_shown[:, None, None] * np.eye(self.public.d)
+        empirical = np.trace(covariance, axis1=1, axis2=2)
+        with_tail = self.clipping_variance(self.norms * np.abs(expected), bounds[:, None])[:, 0]
+        excess = np.maximum(with_tail - empirical, 0.0) / self.public.d
+        covariance = covariance + excess[:, None, None] * np.eye(self.public.d)
         return ClippedPart(bounds, mean, covariance)
 
     def _excess(self, residuals: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         return np.asarray(residuals * (1 - length_weights(self.norms * np.abs(residuals), bounds[:, None])))
 
     def sampling(self, fit: np.ndarray) -> ErrorPart:
-        """Return the sampling error of n private rows around a fit (d,), by public influence, in the table's units.
+        """Return the sampling part of a fit (d,) to n private rows from public influence values, in the table's units.
 
-        Of labels and counts no variance is below that of the model and its penalty (proofs/bands.md, 7). The Hessian
-        is that of public rows at the fit. A released one has noise, and its inverse is too long where the true one is
-        hardly larger than that (decision 131).
+        For labels and counts variances are at least the model-based ones (proofs/bands.md, 7). The Hessian is that of
+        public rows at the fit: the inverse of a released one is biased upwards where its noise is not small
+        (decision 131).
 
         Args:
             fit: coefficients (d,) in whitened coordinates.
@@ -299,7 +297,7 @@ class Frame:
         return robust.at_least(self.to_table(self.to_table(inverse).T) / self.n)
 
     def candidates(self, residuals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return bounds to choose from (t, K), and the variance that clipping at each leaves over all coordinates."""
+        """Return candidate bounds (t, K), and the clipping variance at each, summed over coordinates."""
         lengths = self.norms * np.abs(residuals)
         bounds = candidate_bounds(lengths, _LEAST_BOUND, LARGEST_BOUND, _BOUNDS_TRIED)
         return bounds, self.clipping_variance(lengths, bounds)
@@ -307,7 +305,7 @@ class Frame:
     def negligible_noise_bounds(self, hessians: np.ndarray, noise: float, share: float) -> np.ndarray:
         """Return the bounds (t,) whose noise is this share of the sampling error of a mean gradient.
 
-        Such bounds cost little accuracy, and leave room for private rows that are longer than the public ones.
+        They cost little accuracy, and clip fewer of the private rows that are longer than all public ones.
 
         Args:
             hessians: penalized (t, d, d).
@@ -319,9 +317,10 @@ class Frame:
         return np.asarray(share * np.sqrt(dispersion * size / self.n) / noise)
 
     def clipping_variance(self, lengths: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-        """Return the expected squared error (t, K) of what is added back for clipping at bounds (t, K).
+        """Return the expected squared error (t, K) of the correction for clipping at bounds (t, K).
 
-        The sampling variance of the mean excess over m public and n private rows, and a fiftieth of its square.
+        It is the sampling variance of the mean excess over m public and n private rows, plus a fiftieth of the squared
+        mean excess.
         """
         square, excess = mean_excess(lengths, bounds, ExponentialTail)
         return np.asarray(square / self.m * (1 + self.m / self.n) + _COMMON_SHARE * excess**2)
@@ -335,9 +334,9 @@ _WHITENED: WeakKeyDictionary[PublicData, PublicData] = WeakKeyDictionary()  # pu
 
 
 def in_frame_coordinates(public: PublicData) -> PublicData:
-    """Return labelled rows of labels or counts around their weakly informed fit, in the coordinates of a frame.
+    """Return public data of labels or counts with the weakly informed fit, in the coordinates of a frame.
 
-    Rows without the response, and data of which only a moment is known, are returned unchanged.
+    Rows without the response, and data with only a moment, are returned unchanged.
     """
     if public.rows is None or not public.labelled:
         return public
@@ -349,5 +348,5 @@ def in_frame_coordinates(public: PublicData) -> PublicData:
 
 
 def has_few_rows(public: PublicData) -> bool:
-    """Return whether there are fewer than four public rows for a column, whose Hessian is too rough to rely on."""
+    """Return whether there are fewer than four public rows a column, which leave their Hessian imprecise."""
     return (public.m or 0) < _ENOUGH_ROWS_PER_COLUMN * public.d

@@ -3,11 +3,11 @@
     pass k   g = (1/n) sum v_i min(1, R_k/||v_i||) + noise,   v_i = x~_i (y_i - b'(x~_i'theta_k))
     between  theta_{k+1} = theta_k + K (g + what clipping took from public rows - penalty theta_k)
 
-The public Hessian serves, with its error carried along, and a share of the budget releases curvature matrices at some
-of the points, more of them where public rows are few or the budget is ample. Each is one Gaussian mechanism on integer
-sums (3.1, 3.4, 14), composed adaptively, so nothing about an optimum has to be proved. What clipping biases is
-estimated on public rows, each as if left out, and added back; its variance is weighed against the noise when the bound
-is chosen.
+The gain K uses the public Hessian and accounts for its error. A share of the budget releases curvature matrices
+(private Hessians) at some of the points, more of them where public rows are few or the budget is large. Each release is
+a Gaussian mechanism on integer sums (3.1, 3.4, 14), composed adaptively, so that no property of the optimum has to be
+proved. The clipping bias is estimated on public rows, each as if left out, and corrected; the bound balances the
+variance of that correction against the noise.
 Neighbours: replace-one. Public: the public data with the response, n, the schedule. Goes past the papers (A's
 Algorithms 3 and 4 spend half of each step on a Hessian and start at 0).
 """
@@ -61,23 +61,26 @@ from pmtcore.public.bands import ErrorPart, limits
 from pmtcore.public.clipping import GradientNorms
 from pmtcore.public.moments import PublicData
 
-# Passes, growth of their shares, share of the curvature matrices, passes before each (decisions 34 and 252).
+# Schedules: number of passes, growth of their shares, share of all curvature matrices, and the numbers of gradients
+# before each matrix (decisions 34 and 252).
 _USUAL_SCHEDULE = (5, 2.2, 0.1, (1,))
 # For an ample budget: ten passes have .76 to .89 of the error of five where the noise is below .035 of the sampling
 # error (*tune*, m = 5d).
 _AMPLE_SCHEDULE = (10, 1.6, 0.15, (1, 4))
-# The same for few public rows, whose Hessian is rough; and where noise is so small that steps alone are missing.
+# With few public rows, whose Hessian is imprecise: for an ample budget, and for negligible noise, where the number of
+# steps limits the accuracy.
 _AMPLE_SCHEDULE_OF_FEW_ROWS, _NOISELESS_SCHEDULE_OF_FEW_ROWS = (10, 1.5, 0.3, (1, 3, 5)), (20, 1.25, 0.3, (2, 5, 9, 13))
-_LINEAR_SCHEDULE = (4, 2.5, 0.2, (0,))  # the same for least squares (decision 0017)
-# A budget is ample where the noise of one gradient is below this share of the sampling error: then steps are what is
-# missing. It is sooner where the public Hessian is rough (decision 252).
+_LINEAR_SCHEDULE = (4, 2.5, 0.2, (0,))  # for least squares (decision 0017)
+# A budget is ample where the noise of one gradient is below this share of the sampling error: then more steps reduce
+# the error more than less noise does. With an imprecise public Hessian the share is larger (decision 252).
 _AMPLE_NOISE, _AMPLE_NOISE_OF_FEW_ROWS = 0.035, 0.15
 # Newton's method (decision 230): passes with a curvature matrix before each, and the share of histograms of lengths.
 _NEWTON_SCHEDULE, _NEWTON_COUNTING = (14, 1.35, 0.2, tuple(range(14))), 0.08
-# Where the noise of a gradient is below this share of the sampling error, even a curvature matrix has noise of no
-# weight. Newton's method is for labels, whose curvature has a bound, and where public rows are not few.
+# Where the noise of a gradient is below this share of the sampling error, the noise of a curvature matrix is negligible
+# too. Newton's method is then used for labels, whose curvature is bounded, unless public rows are few.
 _LEAST_NOISE = 0.004
-# Samples with a smaller p-value are not alike. The law is an upper bound: on *tune* that is one false alarm in twenty.
+# A smaller p-value counts as evidence of different populations. It is conservative: on *tune* the rate of false alarms
+# is one in twenty.
 _NOMINAL_RATE = 0.1
 
 
@@ -100,10 +103,11 @@ class Schedule:
     """Order of the releases, and the share of mu^2 of each.
 
     Attributes:
-        gradients: shares of the passes.
+        gradients: share of each gradient.
         curvature: share of all curvature matrices together; 0: none.
-        before: passes before each curvature matrix.
-        counting: share of all histograms together, of lengths before each gradient and each curvature matrix; 0: none.
+        before: number of gradients before each curvature matrix.
+        counting: share of all histograms together; 0: none. There is one of gradient lengths before each gradient, and
+            one of curvature lengths before each curvature matrix.
     """
 
     gradients: tuple[float, ...]
@@ -115,14 +119,14 @@ class Schedule:
     def of(
         cls, count: int, growth: float, curvature: float, before: tuple[int, ...], *, counting: float = 0.0
     ) -> Schedule:
-        """Return shares that grow by a factor from pass to pass: early passes need only a rough direction."""
+        """Return a schedule whose shares grow by a factor from pass to pass: early steps need less precision."""
         shares = growth ** np.arange(count)
         within = tuple(sorted({min(at, count - 1) for at in before})) if curvature else ()
         return cls(tuple((1 - curvature - counting) * shares / shares.sum()), curvature, within, counting)
 
     @property
     def each_curvature(self) -> float:
-        """Share of one curvature matrix."""
+        """Return the share of one curvature matrix."""
         return self.curvature / max(len(self.before), 1)
 
     @property
@@ -157,14 +161,14 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
 
     @cached_property
     def gradient_norms(self) -> GradientNorms:
-        """Return the bins of histograms of gradient lengths, by public ones at the start."""
+        """Return the bins of histograms of gradient lengths, from public gradients at the initial point."""
         lengths = self.frame.norms * np.abs(self.frame.residuals(self.frame.start[0][None])[0])
         mu = self.mu * math.sqrt(self.schedule.gradients[-1])
         return GradientNorms.at(lengths, self.public.d, self.n, mu)
 
     @cached_property
     def curvature_norms(self) -> GradientNorms:
-        """Return the bins of histograms of curvature lengths, by public ones at the start."""
+        """Return the bins of histograms of curvature lengths, from public curvatures at the initial point."""
         lengths = self.frame.norms * np.sqrt(self.frame.slopes(self.frame.start[0][None])[:, 0])
         return GradientNorms.at(lengths, self.public.d, self.n, self.mu)
 
@@ -176,7 +180,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         return CountedLengths(norms, counts, sigma_for(passes.HISTOGRAM_SENSITIVITY, self._counting_mu))
 
     def measure(self, rows: PrivateRows) -> Private[RowCache[QuantizedRows]]:
-        """Return the rows, to be whitened in the first pass: each pass depends on the noise before."""
+        """Return the rows, to be whitened in the first pass; what is summed depends on the releases before."""
         return Private(Quantizer.features_only(self.frame.root, self.public.has_intercept).pieces(rows))
 
     def perturb(self, statistic: Private[RowCache[QuantizedRows]], source: NoiseSource, trials: int) -> GradientOutcome:
@@ -191,7 +195,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
     def _passes(
         self, rows: Private[RowCache[QuantizedRows]], source: NoiseSource, trials: int, many: int
     ) -> GradientOutcome:
-        """Return the releases of the passes; ``many``: number of rows at hand, whose mean gets the noise of n rows."""
+        """Return the releases of the passes over ``many`` rows, with the noise that a mean over n rows would have."""
         scale = self.n / many
         frame, family = self.frame, self.public.family
         state, transcript = FilterState.first(frame, trials), []
@@ -228,7 +232,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         return GradientOutcome(self, state, np.column_stack(transcript), first)
 
     def rehearse(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return errors and covariances of passes over simulated rows."""
+        """Return errors (draws, d) and covariances (draws, d, d) of passes over simulated rows."""
         frame, errors, covariances = self.frame, [], []
         as_they_are = Quantizer.features_only(np.eye(self.public.d), False)
         for draw in range(DRAWS):
@@ -242,9 +246,10 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
 
     @cached_property
     def expected_error_ratios(self) -> np.ndarray:
-        """Return :attr:`error_ratios` (d,) as a prediction needs them: interpolated between decades of ``n mu``.
+        """Return :attr:`error_ratios` (d,) interpolated between decades of ``n mu``, for predictions.
 
-        The same errors stand beside the covariance for n rows, which is wider where n is not much larger than m.
+        They are simulated for a reference number of rows. Where n is not much larger than m, squared errors are divided
+        by the covariance for n rows instead of the reference's.
         """
         n = reference_rows(self.public, self.n)
 
@@ -287,7 +292,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         return counted_bounds(self.frame, state, mu, self._counted(norms, norms.expected_tail_counts(self.n)[None]))
 
     def predicted(self) -> Prediction | None:
-        """Return the errors that the passes are expected to leave, and the sampling error by public influence."""
+        """Return the expected standard errors after the passes, and the sampling error from public influence values."""
         privacy = self.left(self.expected, self.expected_error_ratios).sd
         prediction = Prediction(privacy, self.frame.sampling(self.expected.points[0]).sd, clipping_in_privacy=True)
         if self.public.family is GAUSSIAN:
@@ -295,11 +300,11 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         return OF_GRADIENTS.of(prediction, self.n, self.public.m)
 
     def left(self, state: FilterState, error_ratios: np.ndarray) -> ErrorPart:
-        """Return the error covariance that the passes leave in the first trial, in the units of the table.
+        """Return the privacy part of the first trial's error, in the units of the table.
 
         Args:
             state: after the passes.
-            error_ratios: what errors (d,) are longer by than its covariance says.
+            error_ratios: factors (d,) by which actual errors exceed the standard deviations of the state's covariance.
         """
         part = ErrorPart.of(self.in_table(state.covariance[0]) * np.outer(error_ratios, error_ratios))
         return part.with_variance(np.maximum(part.variance, 0.0))
@@ -322,7 +327,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         return tuple(spends)
 
     def facts(self) -> Facts:
-        """Return the noise and clipping that the last pass is expected to have, and the schedule."""
+        """Return the expected noise and share of clipped rows of the last pass, and the schedule."""
         chosen = self._expected_bounds(self.expected, self.mu * math.sqrt(self.schedule.gradients[-1]))
         lengths = self.frame.norms * np.abs(self.frame.residuals(self.expected.points)[0])
         return Facts(
@@ -339,7 +344,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         )
 
     def prepare(self) -> None:
-        """Compute the figures and the passes over public rows drawn anew, which intervals need."""
+        """Compute the plan's figures and the error ratios from simulated rows, which intervals need."""
         self.facts()
         _ = self.error_ratios
 
@@ -367,7 +372,7 @@ class GradientOutcome(Outcome):
         return self.plan.frame.to_table(self.state.points)
 
     def bands(self) -> Bands | None:
-        """Return intervals: noise, clipping and the rough Hessian, combined with public rows; sampling; both."""
+        """Return intervals from a privacy part (noise, clipping, error of the Hessian) and a sampling part."""
         estimate = self.coefficients[0]
         privacy = self.plan.left(self.state, self.plan.error_ratios)
         return limits(estimate, privacy, self.plan.frame.sampling(self.state.points[0]))
@@ -378,7 +383,7 @@ class GradientOutcome(Outcome):
         return chance_if_alike(self.plan.frame, *self._first) < _NOMINAL_RATE
 
     def notes(self) -> tuple[str, ...]:
-        """Return the notes: whether the rows looked alike."""
+        """Return a note where private rows do not follow the public fit."""
         return (Note(ReleaseNote.FIT_TOO_FAR),) if self.disagrees else ()
 
 
@@ -411,7 +416,7 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: GradientParame
         raise InputError(MethodMessage.ROWS_NEEDED, method="pmt-gradients")
     count, growth, curvature, before = terms = _schedule(public, n, budget.mu)
     if parameters.passes > count:
-        # the first share stays what it is of the last
+        # More passes keep the ratio of the first share to the last.
         growth = growth ** ((count - 1) / (parameters.passes - 1))
     count, counting = parameters.passes or count, 0.0
     if terms is _NEWTON_SCHEDULE:
@@ -421,10 +426,10 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: GradientParame
 
 
 def _schedule(public: PublicData, n: int, mu: float) -> tuple[int, float, float, tuple[int, ...]]:
-    """Return passes, growth, share of the curvature and passes before each matrix.
+    """Return the number of passes, growth, share of the curvature, and gradients before each matrix.
 
-    A gradient of rows of length ``sqrt(d)`` has noise ``2 sqrt(d)/(mu n)`` on a coordinate where its sampling error is
-    ``1/sqrt(n)``: their ratio says whether the budget buys precision or steps.
+    They depend on the ratio of noise to sampling error of a gradient. For rows of length ``sqrt(d)`` the noise of a
+    coordinate is ``2 sqrt(d)/(mu n)`` and its sampling error ``1/sqrt(n)``.
     """
     if public.family is GAUSSIAN:
         return _LINEAR_SCHEDULE

@@ -1,11 +1,11 @@
-"""Factors by which errors exceed what the covariance of the passes says, at a few budgets and between them.
+"""Ratios of actual errors to the standard deviations of the filter's covariance, simulated from public data.
 
-The covariance is linear and of second order. What it misses shows where the answer is known: in the same passes over
-simulated rows. Their features are public rows; their responses are drawn from the model at coefficients that are drawn
-from the public prior, as those of the private rows are thought to be (proofs/gradients.md, 16). That takes a second on
-wide tables, and a curve of predictions asks for it at twenty budgets. It depends on the budget through the noise, which
-``n mu`` decides, and changes slowly with it: a prediction interpolates between decades of ``n mu``, and each decade is
-computed once for a public table and a schedule. A release computes it at its own budget.
+The covariance of the passes is a linear approximation. Its error is estimated by running the same passes over simulated
+rows, whose exact fit is known: features are drawn from the public rows, coefficients from the public prior, and
+responses from the model (proofs/gradients.md, 16). This takes a second on wide tables, and a curve of predictions needs
+it at twenty budgets. The ratios depend on the budget only through ``n mu``, and slowly. So a prediction interpolates
+between decades of ``n mu``, each of which is computed once for a public table and a schedule. A release computes the
+ratios at its own budget.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from pmtcore.methods.gradients.frame import Frame
 from pmtcore.methods.registry import OfPublicData
 from pmtcore.public.moments import PublicData
 
-# Simulated tables.
+# Number of simulated tables.
 DRAWS = 8
-# What all coefficients have in common counts as so many of a coefficient's own errors.
+# Number of draws that the mean square over all coefficients counts as, beside the draws of one coefficient.
 _COMMON_DRAWS = 8
-# Most standard deviations that an error counts as: for its own coefficient, and for what all have in common.
+# Winsorization of errors, in standard deviations: in a coefficient's own mean square, and in the mean over all.
 _MOST_DEVIATIONS, _MOST_DEVIATIONS_IN_COMMON = 10.0, 4.0
-# Simulated rows: so many for each public one, as long as there are no more than so many in all.
+# Number of simulated rows per public row, and its limit in all.
 _ROWS_PER_PUBLIC_ROW, _ENOUGH_ROWS = 4, 4000
-# Numbers of private rows at which decades are computed, for each public row; the smaller one below the limit.
+# Reference numbers of private rows per public row: the first where there are fewer than the limit, else the second.
 _FEW_ROWS_FACTOR, _MANY_ROWS_FACTOR, _FEW_ROWS_LIMIT = 1, 100, 3
-# From so many private rows for each public one on, they decide less than a hundredth of what is known beforehand.
+# Private rows per public row from which on the factor ``1 + m/n`` of the prior covariance is below 1.034.
 MANY_PRIVATE_ROWS = 30
 # Public figures only.
 _SQUARES: WeakKeyDictionary[PublicData, dict[tuple[Hashable, int], np.ndarray]] = WeakKeyDictionary()
@@ -61,7 +61,7 @@ class SimulatedRows:
     fit: np.ndarray
 
     def private(self, features: np.ndarray, names: tuple[str, ...], weights: np.ndarray | None) -> PrivateRows:
-        """Return them as a method takes private rows.
+        """Return the simulated rows as private rows.
 
         Args:
             features: of the public rows (m, d), in the coordinates that the method expects.
@@ -75,8 +75,8 @@ class SimulatedRows:
 def simulated(frame: Frame, draw: int) -> SimulatedRows:
     """Return one simulated table, computed once for public data.
 
-    The fit to k simulated rows is as far from the public one as the fit to a large private table: coefficients have the
-    covariance ``C (1 - m/k)``, to which k rows add ``C m/k``.
+    Coefficients are drawn with covariance ``C (1 - m/k)``, to which the sampling error of k rows adds ``C m/k``. So the
+    fit to the k rows has the covariance C around the public fit, as the fit to a large private table has.
 
     Args:
         frame: the public side.
@@ -127,12 +127,12 @@ class RehearsedPlan(OfPublicData, ABC):
 
     @cached_property
     def error_ratios(self) -> np.ndarray:
-        """Return what errors (d,) are longer by than the covariance says, 1 or more. Public, hence free."""
+        """Return the ratios (d,) of actual errors to standard deviations, at least 1; they are public figures."""
         return error_ratios(self.squared_deviations)
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:
-    """Return K (d, d) with ``K K' = C``, triangular: it hardly changes where C hardly does, as eigenvectors may."""
+    """Return K (d, d) with ``K K' = C``, triangular because eigenvectors may change discontinuously with C."""
     try:
         return np.linalg.cholesky((covariance + covariance.T) / 2)
     except np.linalg.LinAlgError:  # rounding leaves an eigenvalue below zero
@@ -140,7 +140,7 @@ def _root(covariance: np.ndarray) -> np.ndarray:
 
 
 def _exposure(frame: Frame) -> np.ndarray:
-    """Return the units (m,) that each public response counts: the variance of a response is ``b''`` over them."""
+    """Return the exposure (m,) of each public response, such that its variance is ``b''`` over the exposure."""
     if np.any(frame.response != np.round(frame.response)):
         return frame.weights / frame.prior.dispersion
     single = np.ones(frame.m)
@@ -164,16 +164,16 @@ def drawn_response(family: Family, predictor: np.ndarray, exposure: np.ndarray, 
 
 
 def error_ratios(squares: np.ndarray) -> np.ndarray:
-    """Return what the errors of each coefficient (d,) are longer by than the covariance says, 1 or more.
+    """Return the ratios (d,) of actual errors to standard deviations, at least 1.
 
-    Eight draws of one coefficient say little by themselves: their mean square is drawn to that of all coefficients.
+    The mean square of a coefficient's eight draws is imprecise, and is shrunk to that of all coefficients.
 
     Args:
         squares: squared deviations (draws, d).
     """
     common = np.mean(np.minimum(squares, _MOST_DEVIATIONS_IN_COMMON**2))
-    own = np.sum(np.minimum(squares, _MOST_DEVIATIONS**2), axis=0)
-    return np.sqrt(np.maximum((own + _COMMON_DRAWS * common) / (len(squares) + _COMMON_DRAWS), 1.0))
+    sums = np.sum(np.minimum(squares, _MOST_DEVIATIONS**2), axis=0)
+    return np.sqrt(np.maximum((sums + _COMMON_DRAWS * common) / (len(squares) + _COMMON_DRAWS), 1.0))
 
 
 def reference_rows(public: PublicData, n: int) -> int:
@@ -188,10 +188,10 @@ def interpolated_squares(
     """Return squared deviations (draws, d) at a budget, linear in its logarithm between decades.
 
     Args:
-        public: public data, with which the figures at decades are stored.
-        key: what else they depend on.
+        public: public data, with which the squares at decades are cached.
+        key: whatever else the squares depend on.
         noise_scale: ``n mu``.
-        squares_at: computes them at a value of ``n mu``.
+        squares_at: function that computes the squares at a value of ``n mu``.
     """
     stored = _SQUARES.setdefault(public, {})
     place = math.log10(noise_scale)
