@@ -1,1 +1,1 @@
-"""``joint-moment``: one whitened moment of all columns; every linear question about them is then free."""
+"""``joint-moment``: one whitened moment of all columns; all linear regressions from it are post-processing."""

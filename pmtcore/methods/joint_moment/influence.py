@@ -1,6 +1,7 @@
 """Sampling and truncation errors from public information: the rows themselves, their fourth moments, or nothing.
 
-A figure that moves by ``tr(J dM)`` with the moment, ``J = sum a b'`` symmetrized, moves by ``a'y y'b`` with each row.
+An estimate whose derivative with respect to the moment is J, ``d = tr(J dM)``, has the influence values ``y'J y`` of
+rows y; with J the symmetrized ``a b'`` they are ``(a'y)(b'y)``.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from pmtcore.mechanisms.truncation import ball_weights
 from pmtcore.public.bands import group_sums
 from pmtcore.public.clipping import PRIOR_ROWS, PowerTail
 
-_TAIL_SHARE = 10  # a tenth of the rows is the tail
-_QUANTILES = 40  # cells of the tail, on a log scale
-# Bands allow for rows down to the one that one table in ten has, at an exponent 2.5 of its standard errors below the
-# estimate: on white wine one private row lies eight times as far out as any public one (coverage 0.88 without, 0.91).
+_TAIL_SHARE = 10  # reciprocal of the share of rows in the tail
+_QUANTILES = 40  # number of quantiles that represent the tail, on a log scale
+# Intervals allow for rows as long as one table in ten contains, at an exponent of the tail 2.5 standard errors below
+# its estimate and at least 3: on white wine one private row is eight times as long as any public one (coverage 0.91;
+# without this allowance 0.88).
 _TABLES_PER_EXTREME, _CAUTIOUS_DEVIATIONS, _LEAST_POWER = 10, 2.5, 3.0
-# Log lengths that much longer than Gaussian rows': a power law; wine 1.4 to 1.8, Gaussian 0.75 to 1.15
+# Relative excess of the tail's mean log length over that of Gaussian rows from which the power law has its full weight;
+# the ratio of the two is 1.4 to 1.8 on white wine, and 0.75 to 1.15 on Gaussian tables.
 _HEAVY_LOG_EXCESS = 0.5
 MOST_SHARED = 2000  # public rows kept in a record
 MOST_TENSOR = 30  # columns, up to which fourth moments are kept where rows are not
@@ -32,7 +35,13 @@ MOST_TENSOR = 30  # columns, up to which fourth moments are kept where rows are 
 
 @dataclass(frozen=True)
 class Tail:
-    """Lengths (Q,) beyond the largest public tenth, the share of rows (Q,) at each; places (k,) of the public tenth."""
+    """Discrete law of the lengths of the largest tenth of rows.
+
+    Attributes:
+        rows: indices (k,) of the largest tenth of the public rows.
+        lengths: quantiles of the tail (Q,).
+        shares: share of all rows (Q,) that each of them represents.
+    """
 
     rows: np.ndarray
     lengths: np.ndarray
@@ -40,22 +49,21 @@ class Tail:
 
     @classmethod
     def of(cls, lengths: np.ndarray, rows: float) -> Tail:
-        """Return the tail by a power law, down to the one row in so many that lies furthest out."""
+        """Return the tail by a power law, up to the length that one row in ``rows`` exceeds."""
         order, tail = _outermost(lengths)
         return cls._from_power(order, tail, tail.power, rows)
 
     @staticmethod
     def expected_longest(lengths: np.ndarray) -> float:
-        """Return the length that the longest of these rows would have by the power law."""
+        """Return the expected largest length of as many rows by the power law."""
         _, tail = _outermost(lengths)
         return float((tail.start * tail.many ** (1 / tail.power))[0])
 
     @classmethod
     def conservative(cls, lengths: np.ndarray, dimension: int, rows: float) -> Tail:
-        """Return the tail by a power law well below its estimate, as far as rows reach further than Gaussian ones.
+        """Return a tail with a conservative exponent, weighted by the evidence for a heavier tail than Gaussian rows'.
 
-        Gaussian rows reach far less beyond the public ones than any power law; the logarithms of the outermost lengths
-        tell the two apart.
+        The evidence is the excess of the tail's mean log length over that of Gaussian rows.
         """
         order, tail = _outermost(lengths)
         m, k = len(order), int(tail.many)
@@ -76,7 +84,7 @@ class Tail:
 
 
 def _outermost(lengths: np.ndarray) -> tuple[np.ndarray, PowerTail]:
-    """Return the order (m,) of lengths, and the power law of the outermost tenth."""
+    """Return the indices (m,) that sort the lengths, and the power law of the largest tenth."""
     order = np.argsort(lengths)
     return order, PowerTail.of(lengths[order], _TAIL_SHARE, 0.0)
 
@@ -84,13 +92,13 @@ def _outermost(lengths: np.ndarray) -> tuple[np.ndarray, PowerTail]:
 class Influence(ABC):
     """Second moments of the influence of a row, for directions a (q, D) and b (D,), or matrices J (q, D, D).
 
-    The part removed by truncation is zero here: it is unknown without rows.
+    The truncated part is zero in this base class: it is unknown without rows.
 
     Attributes:
-        m: rows behind it; 0 where nothing is known of rows.
+        m: number of public rows; 0 where only a moment is known.
         residual_moment: ``mean (1 - w) y y'`` (D, D) over left-out rows.
-        removed_moment: the same of the rows as they are, w that of the left-out ones: what truncation takes of the
-            second moment in the units of the table, unbiased.
+        removed_moment: the same mean over rows in sample, with the weights w of the left-out rows: an unbiased estimate
+            of the part of the second moment that truncation removes.
     """
 
     m: int
@@ -99,7 +107,7 @@ class Influence(ABC):
 
     @abstractmethod
     def spread(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return ``mean w^2 (a'y)(a'y)' (b'y)^2`` (q, q) over public rows as they are."""
+        """Return ``mean w^2 (a'y)(a'y)' (b'y)^2`` (q, q) over public rows in sample."""
 
     @abstractmethod
     def weighted_mean_square(self, b: np.ndarray) -> float:
@@ -114,15 +122,15 @@ class Influence(ABC):
         """Return covariance (q, q) of ``w y'(J o rest) y`` on public rows, J symmetrized ``a b'``; ``rest``: (D, D)."""
 
     def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean (q,) and covariance (q, q) of ``(1 - w)(a'y)(b'y)`` over left-out rows: what truncation takes."""
+        """Return mean (q,) and covariance (q, q) of the truncated part ``(1 - w)(a'y)(b'y)`` over left-out rows."""
         return np.zeros(len(a)), np.zeros((len(a), len(a)))
 
     def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the mean of ``(1 - w)^2 (a'y)(a'y)'(b'y)^2`` (q, q) over rows further out than public ones."""
+        """Return the mean of ``(1 - w)^2 (a'y)(a'y)'(b'y)^2`` (q, q) over the tail beyond the public rows."""
         return np.zeros((len(a), len(a)))
 
     def beyond_of(self, matrices: np.ndarray) -> np.ndarray:
-        """Return means (q,) of ``((1 - w) y'J y)^2`` over such rows."""
+        """Return means (q,) of ``((1 - w) y'J y)^2`` over the tail beyond the public rows."""
         return np.zeros(len(matrices))
 
     def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -135,32 +143,36 @@ class Influence(ABC):
 
 
 def as_left_out(inside: np.ndarray, factor: np.ndarray, constant: bool) -> np.ndarray:
-    """Return public rows (m, D) as new rows would be: as long as if each had been left out of the whitening.
+    """Return public rows (m, D) with the lengths they have if left out of the whitening.
 
-    The constant's coordinate is 1, or the root of a row's weight over their mean, whichever rows whiten: the others
-    alone grow (proofs/moment.md, 18.3).
+    The coordinate of the constant does not depend on the whitening; only the others are scaled (proofs/moment.md,
+    18.3).
 
     Args:
         inside: rows y (m, D), the constant's coordinate first where there is one.
-        factor: length of each row left out over its length (m,).
+        factor: ratio (m,) of each row's left-out length to its length.
         constant: whether there is a constant.
     """
     if not constant:
         return np.asarray(inside * factor[:, None])
     first, others = inside[:, :1], inside[:, 1:]
-    own = np.sum(others**2, axis=1, keepdims=True)
-    wanted = factor[:, None] ** 2 * (own + first**2) - first**2
-    return np.hstack([first, others * np.sqrt(np.maximum(wanted, 0.0) / np.maximum(own, 1e-300))])
+    squares = np.sum(others**2, axis=1, keepdims=True)
+    left_out = factor[:, None] ** 2 * (squares + first**2) - first**2
+    return np.hstack([first, others * np.sqrt(np.maximum(left_out, 0.0) / np.maximum(squares, 1e-300))])
 
 
 @dataclass(frozen=True, eq=False)
 class RowInfluence(Influence):
-    """Public rows y (m, D), their weights as they are and as new rows.
+    """Influence from public rows.
 
     Attributes:
+        inside: rows y (m, D).
+        factor: ratio (m,) of each row's left-out length to its length.
+        radius: truncation radius.
+        n: number of private rows.
+        clusters: the group (m,) of each row, numbered from 0, where rows of a group are correlated: influence values
+            are summed over groups before they are squared (proofs/results.md, 5).
         constant: whether the first column is the constant.
-        clusters: the group (m,) of each row, numbers from 0 on, where rows of a group are alike: what they add to a
-            figure is summed before it is squared (proofs/results.md, 5).
     """
 
     inside: np.ndarray
@@ -177,12 +189,12 @@ class RowInfluence(Influence):
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """Return the weights (m,) of the rows as they are."""
+        """Return the truncation weights (m,) of the rows in sample."""
         return ball_weights(np.sum(self.inside**2, axis=1), self.radius)
 
     @cached_property
     def left_out(self) -> np.ndarray:
-        """Return rows (m, D) as new ones would be."""
+        """Return rows (m, D), each as if left out of the whitening."""
         return as_left_out(self.inside, self.factor, self.constant)
 
     @cached_property
@@ -224,7 +236,7 @@ class RowInfluence(Influence):
 
     @cached_property
     def far(self) -> np.ndarray:
-        """Return directions (k, D) of the rows furthest out, as long as what is cut off beyond is expected to weigh."""
+        """Return the directions (k, D) of the longest rows, scaled to the mean square truncated part."""
         lengths = np.linalg.norm(self.left_out, axis=1)
         tail = Tail.conservative(lengths, self.inside.shape[1], _TABLES_PER_EXTREME * self.n)
         mean_square = np.sum(np.maximum(tail.lengths**2 - self.radius**2, 0.0) ** 2 * tail.shares)

@@ -16,19 +16,20 @@ from pmtcore.base.symmetric import eigenvector_root
 from pmtcore.methods.joint_moment.influence import Influence
 from pmtcore.public.bands import ErrorPart, limits
 
-_FLOOR = 0.05  # of the public residual variance: what is left to a released one
-_NEGLIGIBLE_SHARE = 1e-4  # share of the expected moment in an entry that moves no figure by a hundredth of its error
-_LEAST_EIGENVALUE = 0.05  # smallest eigenvalue left to a moment, relative to the expected one ...
-_NOISE_FLOOR = 2.0  # ... where it is below so many times the scale of the noise (decision 0250)
+_FLOOR = 0.05  # lower bound on a released residual variance, as a share of the public one
+_NEGLIGIBLE_SHARE = 1e-4  # share of the expected moment in an entry below which its effect on errors is negligible
+# Eigenvalues of a moment are floored at the parallel sum of this share of the expected moment ...
+_LEAST_EIGENVALUE = 0.05
+_NOISE_FLOOR = 2.0  # ... and this multiple of the scale of the noise (decision 0250)
 
 
 @dataclass(frozen=True)
 class DefaultFreedom:
-    """Degrees of freedom of the regression that a release states, where a record cannot compute them from its rows.
+    """Degrees of freedom of the default regression, where the record has not the rows to compute them.
 
     Attributes:
-        response: place of its response.
-        degrees: by place of each of its columns.
+        response: index of its response.
+        degrees: degrees of freedom by the index of each feature.
     """
 
     response: int
@@ -43,19 +44,19 @@ class DefaultFreedom:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A released moment with all that bands need; public and released figures only.
+    """A released moment with all that intervals need; public and released figures only.
 
     Attributes:
         root: (D, D) lower triangular, the mechanism's coordinates.
         moment: (D, D), the released moment, combined with the expected one where the noise is large.
-        weight: (D, D), W: what share of each entry is the released one's; 1 throughout without shrinking.
+        weight: W (D, D), the share of the released moment in each entry; 1 throughout without shrinkage.
         sigma: scale of the noise of the released moment.
-        relative_variance: variance of a mean of rows around the expected moment, in units of one row's: ``1/m + 1/n``
-            if rows are alike, more where the release says that they are not.
+        relative_variance: variance of the private moment around the expected one, in units of the variance of one row:
+            ``1/m + 1/n`` if rows are of one population, larger where the release conflicts with that.
         expected: (D, D), the moment expected from public rows.
-        influence: what public rows say of sampling and truncation.
-        n, m: private rows, public rows (0 if unknown).
-        default_freedom: of the regression that the release states; ``None`` where ``influence`` has all that it takes.
+        influence: moments of influence values for sampling and truncation errors.
+        n, m: numbers of private and of public rows (0 if unknown).
+        default_freedom: degrees of freedom of the default regression; ``None`` where ``influence`` determines them.
     """
 
     root: np.ndarray
@@ -71,14 +72,14 @@ class State:
 
     @property
     def noise(self) -> np.ndarray:
-        """Return variances (D, D) of the entries left by noise and expectation together, were they independent."""
+        """Return posterior variances (D, D) ``sigma^2 W`` of the entries, as if independent."""
         return np.asarray(self.sigma**2 * self.weight)
 
     @cached_property
     def expected_share(self) -> np.ndarray | None:
-        """Return ``1 - W`` (D, D): the expected moment's share; ``None`` where that is next to nothing."""
-        removed = 1 - self.weight
-        return removed if np.max(removed) > _NEGLIGIBLE_SHARE else None
+        """Return ``1 - W`` (D, D), the expected moment's share; ``None`` where it is negligible in all entries."""
+        share = 1 - self.weight
+        return share if np.max(share) > _NEGLIGIBLE_SHARE else None
 
     @cached_property
     def cholesky_factor(self) -> np.ndarray:
@@ -91,7 +92,10 @@ class State:
         return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", self.root, self.expected, self.root)))
 
     def variances(self, matrices: np.ndarray) -> np.ndarray:
-        """Return privacy variances (q,) of figures with symmetric gradients (q, D, D): noise and expected moment."""
+        """Return privacy variances (q,) of estimates with symmetric derivatives J (q, D, D) by the moment.
+
+        They contain the noise and the variance of the expected moment.
+        """
         variance = self.sigma**2 * np.einsum("qij,ij->q", matrices**2, self.weight**2)
         if self.expected_share is not None:
             variance = variance + self.relative_variance * self.influence.truncated_variances(
@@ -102,10 +106,10 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """One regression: its coefficients and what moves them.
+    """One regression: its coefficients, and their derivatives by the moment.
 
     Attributes:
-        response, features: places of columns.
+        response, features: indices of columns.
         coefficients: (q,), in the units of the table.
         a: (q, D) and b: (D,): ``d beta_i = a_i' dM b``.
         residual_variance: of the response, in its units squared.
@@ -129,7 +133,7 @@ class Fit:
 
     @cached_property
     def expected_covariance(self) -> np.ndarray:
-        """Return the covariance (q, q) that the expected moment brings: that of ``(1 - W) J`` over public rows."""
+        """Return the covariance (q, q) from the expected moment: that of ``y'((1 - W) o J)y`` over public rows."""
         if self.state.expected_share is None:
             return np.zeros((len(self.a), len(self.a)))
         return self.state.relative_variance * self.state.influence.product_covariance(
@@ -138,19 +142,19 @@ class Fit:
 
     @property
     def privacy(self) -> np.ndarray:
-        """Return the covariance (q, q) that the guarantee costs: noise, and the public figures taken in its place."""
+        """Return the privacy covariance (q, q), of the noise and of the expected moment that replaces it in part."""
         return self.noise + self.expected_covariance
 
     @cached_property
     def sampling(self) -> np.ndarray:
-        """Return the covariance (q, q): shape from public rows, size from the released residual variance."""
+        """Return the sampling covariance (q, q): its shape from public rows, its size from the residual variance."""
         shape = self.state.influence.spread(self.a, self.b)
         size = self.residual_variance / max(self.state.influence.weighted_mean_square(self.b), 1e-300)
         return np.asarray(shape * size / self.state.n)
 
     @cached_property
     def truncation(self) -> np.ndarray:
-        """Return the covariance (q, q): what truncation moves the fit by on public rows, squared, and its variance."""
+        """Return the truncation covariance (q, q): the squared bias on public rows, and the variance of the bias."""
         mean, spread = self.state.influence.residual_products(self.a, self.b)
         rows = max(self.state.influence.m, 1)
         beyond = self.state.influence.beyond(self.a, self.b)
@@ -176,7 +180,7 @@ class Fit:
         )
 
     def freedom(self, contrasts: np.ndarray) -> np.ndarray:
-        """Return the degrees of freedom of contrasts (k, q); of several known ones the least."""
+        """Return the degrees of freedom of contrasts (k, q): the least of their coefficients' where these are known."""
         default = self.state.default_freedom
         known = None if default is None else default.of(self.response, self.features)
         if known is None:
@@ -204,10 +208,10 @@ def solve(
 
     Args:
         state: the released moment with its errors.
-        response: place of the response.
-        features: places of the columns that it is regressed on.
+        response: index of the response.
+        features: indices of the features.
         lam: added to the second moments of the features in the units of the table: one number, or one each (q,).
-        free: places of columns that are not penalized.
+        free: indices of columns that are not penalized.
     """
     places = tuple(features)
     root = state.root[list(places)]  # (q, D)
@@ -225,7 +229,7 @@ def solve(
 
 
 def _residual_variance(fit: Fit, root: np.ndarray) -> float:
-    """Return the residual variance ``b'M b`` without the bias from the noise of beta, combined with the public one."""
+    """Return the residual variance ``b'M b``, corrected for the noise of beta and combined with the public one."""
     moment = fit.state.moment
     raw = float(fit.b @ moment @ fit.b + np.sum(root @ moment @ root.T * fit.privacy))
     return combined_residual_variance(fit.state, fit.b, raw)
@@ -259,11 +263,11 @@ def _root(moment: np.ndarray) -> np.ndarray:
 
 
 def floored(moment: np.ndarray, expected: np.ndarray, sigma: float) -> np.ndarray:
-    """Return moments (..., D, D) made positive definite: what lies below noise and expectation is raised to them.
+    """Return moments (..., D, D) floored to be positive definite.
 
-    The least matrix is the parallel sum of a twentieth of the expected moment and of twice the scale of the noise. An
-    eigenvalue that stands out of the noise is left as it is, however small it is beside the expected one: with few
-    public rows that is ten times too large.
+    The floor is the parallel sum of a twentieth of the expected moment and of twice the scale of the noise. An
+    eigenvalue above the noise is not raised, even if it is far below the expected one, which is ten times too large
+    with few public rows.
 
     Args:
         moment: released and combined moments (..., D, D).

@@ -1,17 +1,17 @@
 """``joint-moment``: one whitened moment of all columns, released once; every regression from it is free.
 
-With public rows whitened and measured as in :func:`row_norm`, ``y = root^{-1} z`` for the joint row z of all columns
-and ``w = min(1, R^2/|y|^2)``:
+With the coordinates of :func:`row_norm`, ``y = root^{-1} z`` for the joint row z of all columns and
+``w = min(1, R^2/|y|^2)``:
 
     M = (1/n) sum w y y' + G,   G isometric, sigma = sqrt(2) R^2/(mu n)
 
-Norm and radius are chosen from public rows, free (proofs/moment.md, 18.2). Whitened rows are measured in the norm
-``z' K^{-p} z``, ``K = mean |z~|^2 z~ z~'``: for Gaussian rows the ordinary one, elsewhere directions in which public
-rows reach far count less. The radius has the least predicted error of a regression that one might ask for: random
-responses and features, in units of their own sampling error.
+Norm and radius are chosen from public rows at no cost (proofs/moment.md, 18.2). The squared norm of a whitened row is
+``z~' K^{-p} z~`` with ``K = mean |z~|^2 z~ z~'``, which gives directions with heavy tails less weight; for Gaussian
+rows it is proportional to the Euclidean norm. The radius minimizes the predicted error of regressions with random
+responses and features, in units of their sampling error.
 
 Neighbours: replace-one. Public: the public data, n, the coordinates and the radius chosen from them, the rules of
-derived columns. Goes past the papers: the pilot of ``joint-pmt`` with no column singled out; proof in
+derived columns. Goes past the papers: the pilot of ``joint-pmt`` without a distinguished response; proof in
 proofs/moment.md, 18.
 """
 
@@ -56,20 +56,22 @@ from pmtcore.public.clipping import HARMLESS, candidate_bounds, moment_only_ball
 from pmtcore.public.homogeneity import OPEN, Alarm, BootstrapNull, differing_columns, simulated_null
 from pmtcore.public.moments import INTERCEPT, PublicData, joint, public_from_rows, whiten
 
-_LEAST_RADIUS = 1e-6  # below it a radius is a typing error
-POWER = 0.75  # of K: best or near it on five tables, where 0, 0.5 and 1 are each worst on one (decision 0018)
-# No public row is more than half of K in any direction: one that lies far out says little of where private ones do.
-# Without it one split in seven of white wine is no better than the public fit; 0.3 costs where tails are well known.
+_LEAST_RADIUS = 1e-6  # smaller radii are refused as typing errors
+# Power p of K in the norm: best or nearly so on five tables; 0, 0.5 and 1 are each worst on one (decision 0018)
+POWER = 0.75
+# Largest share of one public row in K along any direction, since one long row is weak evidence of a heavy tail, and the
+# rounds of reweighting. Without the limit one split in seven of white wine is no better than the public fit; 0.3 loses
+# accuracy where tails are well known.
 _MOST_ROW_SHARE, _WEIGHT_ROUNDS = 0.5, 15
-# Share of common direction in what truncation takes: 0 costs up to half at small budgets, 0.1 a tenth
+# Weight of the squared mean absolute shift in the truncation error: 0 costs up to half at small budgets, 0.1 a tenth
 _COMMON_SHARE = 0.03
-_STRETCHES_TRIED = (1.0, 1.4, 2.0, 2.8, 4.0)  # powers of the root of 2; beyond, a row is little but that column
-_RADII_TRIED = 30  # on a log grid over a range of about one to ten: a twelfth apart
-_MOST_ROWS = 1000  # public rows behind a choice; more change it by less than its own error
-# random questions that a radius is priced by, and coefficients of them that are looked at
+_STRETCHES_TRIED = (1.0, 1.4, 2.0, 2.8, 4.0)  # candidate factors on the important columns
+_RADII_TRIED = 30  # number of candidate radii on a log grid; neighbours differ by about a twelfth
+_MOST_ROWS = 1000  # most public rows that a choice is computed from; more change it by less than its own error
+# Number of random regressions from which a radius is priced, and of their coefficients that are used
 _REGRESSIONS, _PAIRS = 60, 120
-# Of a coefficient that is no exact one: its residual's share of the column, and the variance of what a row adds to its
-# error, which is about 1. Smaller is rounding.
+# Coefficients are exact, and not used, where the residual's share of the column or the variance of a row's contribution
+# to the error (usually about 1) is below these: they are rounding errors.
 _LEAST_SIZE, _LEAST_VARIANCE = 1e-6, 1e-6
 
 
@@ -133,7 +135,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
 
     @property
     def clusters_errors(self) -> bool:
-        """Return whether the public rows go along in the record: fourth moments do not tell groups apart."""
+        """Return whether the record contains public rows: fourth moments alone have no groups."""
         return self.parameters.public_rows != "no"
 
     @property
@@ -152,7 +154,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
 
     @cached_property
     def statistic(self) -> MomentSum:
-        """Return the map from rows of all columns to what is summed."""
+        """Return the statistic, a sum over rows of all columns."""
         product = Whitening(self.root, self.public.has_intercept).product_for(np.eye(self.dimension), self.dimension)
         return MomentSum(product, self.radius)
 
@@ -185,7 +187,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         return RowInfluence(rows.inside, rows.factor, self.radius, self.n, self.public.clusters, rows.constant)
 
     def shared(self) -> Influence:
-        """Return what a record holds of the public rows, as far as the parameters let them go along."""
+        """Return the influence that the record contains: public rows, their moments, or neither, by the parameters."""
         influence = self.influence
         return (
             _shared(influence, self.parameters.public_rows, self.expected)
@@ -195,7 +197,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
 
     @cached_property
     def expected(self) -> np.ndarray:
-        """Return the moment (D, D) expected from public rows: left-out rows, weighted."""
+        """Return the expected moment (D, D): that of left-out, truncated public rows."""
         if self.rows is None:
             m = self.public.m
             return np.eye(self.dimension) * (1.0 if m is None else m / max(m - self.dimension - 1, 1))
@@ -204,17 +206,17 @@ class MomentPlan(StatisticPlan[np.ndarray]):
 
     @cached_property
     def prior(self) -> np.ndarray:
-        """Return variances (D, D) of entries of the private moment around the expected one, if rows are alike."""
+        """Return variances (D, D) of the private moment's entries around the expected one, if of one population."""
         if self.rows is None:
             return mean_difference_variance(self.n, self.public.m) * (1 + np.eye(self.dimension))
         truncated = self.rows.left_out * np.sqrt(ball_weights(self.rows.lengths**2, self.radius))[:, None]
         square = (truncated**2).T @ truncated**2 / self.rows.m
         variance = np.maximum(square - self.expected**2, 1e-3 * square) * mean_difference_variance(self.n, self.rows.m)
-        return np.asarray(np.maximum(variance, 1e-12 * np.max(variance)))  # the constant squared does not vary
+        return np.asarray(np.maximum(variance, 1e-12 * np.max(variance)))  # the squared constant has variance 0
 
     @cached_property
     def prospects(self) -> Prospects | None:
-        """Return predicted errors of random regressions; ``None`` where only a moment is known."""
+        """Return predicted errors of random regressions; ``None`` without public rows."""
         if self.rows is None or self.dimension < 3:
             return None
         priced = candidates(self.rows, self.n)
@@ -237,7 +239,13 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         )
 
     def state(self, moment: np.ndarray, weight: np.ndarray | None = None, widened: float = 1.0) -> State:
-        """Return a released moment (D, D) with what its bands need; ``weight`` (D, D): combined with the public one."""
+        """Return a moment (D, D) with all that intervals need.
+
+        Args:
+            moment: released, and combined with the expected moment where ``weight`` is given.
+            weight: share (D, D) of the released moment in each entry; ``None``: 1.
+            widened: factor by which the prior was inflated.
+        """
         share = np.ones_like(moment) if weight is None else weight
         relative_variance = widened * mean_difference_variance(self.n, self.public.m)
         return State(
@@ -257,11 +265,11 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         return solve(state, self.derived.names.index(self.target), self.features)
 
     def with_public(self, moments: np.ndarray) -> Combined:
-        """Return moments (T, D, D) combined with the expected one; as they are where nothing is to be shrunk."""
+        """Return moments (T, D, D) combined with the expected one, or unchanged where shrinkage is switched off."""
         return combined(moments, self.expected, self.prior, self.sigma, shrunk=self.parameters.shrinkage == "auto")
 
     def predicted(self) -> Prediction | None:
-        """Return errors of the default regression, as if the expected moment were released and combined with itself."""
+        """Return predicted errors of the default regression, with the expected moment in place of the released one."""
         weights = self.with_public(self.expected[None]).weights[0]
         fit = self.regression(self.state(self.expected, weights))
         privacy, sampling, truncation = (np.sqrt(np.diag(p)) for p in (fit.privacy, fit.sampling, fit.truncation))
@@ -269,7 +277,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         return prediction if self.rows is None else OF_JOINT_MOMENT.of(prediction, self.n, self.public.m)
 
     def facts(self) -> Facts:
-        """Return the radius, noise, and what to expect of a typical and of the worst regression."""
+        """Return the radius, the noise, and expected errors of a typical and of the worst regression."""
         beyond = expected = None
         if self.rows is not None:
             beyond = float(np.mean(self.rows.lengths > self.radius))
@@ -301,7 +309,7 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
         return replace(moment, moments=floored(moment.moments, self.plan.expected, self.plan.sigma))
 
     def state(self, trial: int = 0) -> State:
-        """Return the moment of a trial, combined with the public one, ready for questions."""
+        """Return the moment of a trial, combined with the public one, with all that regressions and intervals need."""
         moment = self._combined
         return self.plan.state(moment.moments[trial], moment.weights[trial], float(moment.widened[trial]))
 
@@ -316,7 +324,7 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
         return self.plan.regression(self.state()).bands
 
     def record(self, guarantee: Guarantee | None = None) -> Record:
-        """Return the first trial's record, which states this guarantee; ``None``: that of one row."""
+        """Return the record of the first trial with this guarantee; ``None``: the guarantee for one row."""
         plan = self.plan
         stated = guarantee or Guarantee(plan.mu, Neighbours.REPLACE_ONE, reporting_delta(plan.n))
         return Record(
@@ -340,7 +348,7 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
         )
 
     def _default_freedom(self) -> tuple[float, ...] | None:
-        """Return the degrees of freedom of the default regression, where a record has not all public rows."""
+        """Return the degrees of freedom of the default regression; ``None`` where the record has all public rows."""
         plan, influence = self.plan, self.plan.influence
         shared = plan.shared()
         if not isinstance(influence, RowInfluence) or (isinstance(shared, RowInfluence) and shared.m == influence.m):
@@ -349,11 +357,11 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
         return tuple(fit.freedom(np.eye(len(fit.a))).tolist())
 
     def released(self) -> Mapping[str, Json]:
-        """Return the record that answers every linear question, and the default regression's residual variance."""
+        """Return the record for all regressions, and the residual variance of the default one."""
         return self.released_under(None)
 
     def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Json]:
-        """Return the same, its record with this guarantee: a person's where somebody may have several rows."""
+        """Return :meth:`released`, with this guarantee in the record; where persons have several rows, a person's."""
         variance = self.plan.regression(self.state()).residual_variance
         record = self.record(guarantee).as_dict()
         return {"residual_variance": variance, "joint_moment": record, **differing_columns(self._alarm)}
@@ -370,7 +378,7 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
         return self._alarm is not None
 
     def notes(self) -> tuple[str, ...]:
-        """Return what the noise did, whether rows look alike, and what cannot be said without public rows."""
+        """Return the effects of noise, whether rows look alike, and the limits of what is known without public rows."""
         notes: list[str] = [] if self._alarm is None else list(self._alarm.notes())
         if np.median(self._combined.weights[0]) < 1 / 2:
             notes.append(Note(ReleaseNote.PUBLIC_MOMENT_WEIGHS_MORE))
@@ -382,7 +390,7 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
 
 
 def _shared(rows: RowInfluence, share: str, expected: np.ndarray) -> Influence:
-    """Return what goes into the record of the public rows."""
+    """Return the influence that goes into the record: some of the rows, their moments, or a Gaussian approximation."""
     if share != "no":
         step = math.ceil(rows.m / MOST_SHARED)
         groups = None if rows.clusters is None else np.unique(rows.clusters[::step], return_inverse=True)[1]
@@ -437,7 +445,7 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameter
 
 
 def _responses(text: str, names: tuple[str, ...]) -> tuple[int, ...]:
-    """Return places of the columns that matter most.
+    """Return indices of the columns that the user named as important.
 
     Raises:
         InputError: an unknown column, or the constant.
@@ -469,12 +477,14 @@ def _with_derived(public: PublicData, base: tuple[str, ...], text: str) -> tuple
 
 @dataclass(frozen=True, eq=False)
 class RowNorm:
-    """Public rows as the mechanism measures them; everything here is public.
+    """Public rows in the coordinates of the mechanism; everything here is public.
 
     Attributes:
-        root: (D, D) lower triangular; a row z counts by the length of ``y = root^{-1} z``.
-        inside: public rows y (m, D); ``factor`` (m,) makes them as long as if left out of the whitening.
-        responses: places of the columns whose regressions matter most; empty: all alike.
+        root: (D, D) lower triangular; the norm of a row z is the length of ``y = root^{-1} z``.
+        inside: public rows y (m, D).
+        factor: ratio (m,) of each row's length as if left out of the whitening to its length.
+        m: number of public rows.
+        responses: indices of the important columns; empty: all are equally important.
         constant: whether the first column is the constant.
     """
 
@@ -487,7 +497,7 @@ class RowNorm:
 
     @cached_property
     def left_out(self) -> np.ndarray:
-        """Return public rows (m, D) as new rows would be."""
+        """Return public rows (m, D), each as if left out of the whitening."""
         return as_left_out(self.inside, self.factor, self.constant)
 
     @cached_property
@@ -502,11 +512,12 @@ class RowNorm:
 
     @cached_property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return directions (K, D) by which random regressions multiply the moment, in sampling errors.
+        """Return directions a and b (K, D): coefficients of random regressions change by ``a'dM b``.
 
-        Regressions whose coefficient has none are left out: a level on the other levels, without a constant, is exact.
+        They are scaled so that the change is in units of the sampling error. Exact coefficients, which have none, are
+        omitted: an example is the regression of a level on the other levels without a constant.
         """
-        rng = np.random.default_rng(15)  # the same questions for everybody
+        rng = np.random.default_rng(15)  # the same regressions in every plan
         d, directions = self.dimension, []
         root = self.root / np.linalg.norm(self.root, axis=1, keepdims=True)  # columns in units of their own size
         moment = self.inside.T @ self.inside / self.m
@@ -535,7 +546,7 @@ class RowNorm:
 
 
 def row_norm(public: PublicData, weights: str) -> RowNorm | None:
-    """Return public rows in the norm that truncation uses; ``None`` where only a moment is known."""
+    """Return public rows in the coordinates of truncation; ``None`` without public rows."""
     if public.whitened is None or public.m is None or public.rows is None:
         return None
     z, left_out = public.whitened_in_sample, public.whitened
@@ -547,17 +558,17 @@ def row_norm(public: PublicData, weights: str) -> RowNorm | None:
 
 
 def penalized_norm(rows: RowNorm, responses: tuple[int, ...], n: int, mu: float) -> RowNorm:
-    """Return the rows in a norm that gives regressions of some columns less noise than the others.
+    """Return the rows in a norm that gives regressions of the important columns less noise than the others.
 
-    The part of such a column that no other column explains is stretched. Its noise falls by the factor and every row
-    gets longer; the factor with the least predicted error of its regressions is chosen.
+    The residual of an important column on all others is multiplied by a factor. Its noise falls by the factor, and
+    every row gets longer. The factor has the least predicted error of these regressions.
     """
     if not responses:
         return rows
-    own, _ = np.linalg.qr(np.linalg.solve(rows.root, np.eye(rows.dimension)[:, list(responses)]))
+    basis, _ = np.linalg.qr(np.linalg.solve(rows.root, np.eye(rows.dimension)[:, list(responses)]))
     scored = []
     for by in _STRETCHES_TRIED:
-        upper = np.asarray(np.linalg.qr((rows.root + (1 / by - 1) * (rows.root @ own) @ own.T).T, mode="r"))
+        upper = np.asarray(np.linalg.qr((rows.root + (1 / by - 1) * (rows.root @ basis) @ basis.T).T, mode="r"))
         root = with_positive_diagonal(upper).T
         inside = rows.inside @ np.linalg.solve(root, rows.root).T
         stretched = replace(rows, root=root, inside=inside, responses=responses)
@@ -567,47 +578,49 @@ def penalized_norm(rows: RowNorm, responses: tuple[int, ...], n: int, mu: float)
 
 
 def _weighted_root(public: PublicData, z: np.ndarray) -> np.ndarray:
-    """Lower triangular root of ``L K^p L'``, the constant apart; no moment is squared on the way."""
+    """Return the lower triangular root of ``L K^p L'``, K without the constant, from a QR decomposition."""
     first = int(public.has_intercept)
     kurtosis = _kurtosis(z[:, first:], np.sum(z**2, axis=1))
     values, vectors = np.linalg.eigh(kurtosis)
     values = np.maximum(values, 1e-6 * values[-1])
     values = (values / np.exp(np.mean(np.log(values)))) ** (POWER / 2)
     half = np.eye(len(public.factor))
-    half[first:, first:] = vectors * values  # K^{p/2}, a rotation apart
+    half[first:, first:] = vectors * values  # K^{p/2} up to a rotation
     upper = np.asarray(np.linalg.qr(half.T @ public.factor.T, mode="r"))
     return with_positive_diagonal(upper).T
 
 
 def _kurtosis(x: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Return ``mean v |z|^2 x x'`` (d, d) with weights v such that no row has more than its share in any direction."""
+    """Return ``mean v |z|^2 x x'`` (d, d) with weights v that limit the share of a row in any direction."""
     m, d = x.shape
     share, weights = min(max(_MOST_ROW_SHARE, 2 * d / m), 0.9), np.ones(m)
     for _ in range(_WEIGHT_ROUNDS):
         fourth = (x.T * (weights * squares)) @ x / m
         half = np.linalg.cholesky(fourth + 1e-12 * np.trace(fourth) * np.eye(d))
-        own = weights * squares * np.sum(np.linalg.solve(half, x.T) ** 2, axis=0) / m
-        odds = np.maximum(own, 1e-300) / np.maximum(1 - own, 1e-12)  # exact where a direction has one such row
+        leverage = weights * squares * np.sum(np.linalg.solve(half, x.T) ** 2, axis=0) / m
+        odds = np.maximum(leverage, 1e-300) / np.maximum(1 - leverage, 1e-12)  # exact with one such row per direction
         weights = np.minimum(1.0, weights * (share / (1 - share)) / odds)
     return np.asarray((x.T * (weights * squares)) @ x / m)
 
 
 def one_sided(rows: RowNorm, radius: float, n: int) -> np.ndarray:
-    """Return what truncation moves random regressions by (K,), in sampling errors, where all of it pulls one way.
+    """Return the truncation bias of random regressions (K,), in sampling errors, if all shifts have one sign.
 
-    The choice of a radius takes the rows' signs as they come, which codes for missing values do not do: they are the
-    same number in every row.
+    The choice of a radius lets shifts of either sign cancel. Codes for missing values are the same number in every row,
+    so that their shifts do not.
     """
-    lost = 1 - ball_weights(rows.lengths**2, radius)
-    return np.asarray(math.sqrt(n) * np.mean(lost[:, None] * np.abs(rows.products), axis=0))
+    removed = 1 - ball_weights(rows.lengths**2, radius)
+    return np.asarray(math.sqrt(n) * np.mean(removed[:, None] * np.abs(rows.products), axis=0))
 
 
 @dataclass(frozen=True)
 class Prospects:
-    """Predicted errors (K,) of random regressions in units of their own sampling errors, squared.
+    """Predicted squared errors (K,) of random regressions, in units of their sampling variances.
 
     Attributes:
-        noise, truncation: to the non-private coefficient; ``public``: of the public fit.
+        noise: from the noise, around the non-private coefficient.
+        truncation: from truncation, around the non-private coefficient.
+        public: of the public fit, around the non-private coefficient.
     """
 
     noise: np.ndarray
@@ -616,14 +629,22 @@ class Prospects:
 
     @property
     def errors(self) -> np.ndarray:
-        """Return expected distances (K,) to non-private coefficients, combined with the public fit by precision."""
-        mine = self.noise + self.truncation
-        return np.sqrt(1 / (1 / np.maximum(mine, 1e-12) + 1 / self.public))
+        """Return root mean squared errors (K,) after combination with the public fit by precision."""
+        released = self.noise + self.truncation
+        return np.sqrt(1 / (1 / np.maximum(released, 1e-12) + 1 / self.public))
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Radii (C,) with what does not depend on the budget: truncation's squared error (C, K), the noise's shape (K,)."""
+    """Candidate radii, with the parts of their predicted errors that do not depend on the budget.
+
+    Attributes:
+        radii: (C,).
+        truncation: squared truncation errors (C, K) in units of sampling variances.
+        shape: noise variances (K,) in these units, times ``n (mu/R^2)^2``.
+        public: squared errors (K,) of the public fit in these units.
+        n: number of private rows.
+    """
 
     radii: np.ndarray
     truncation: np.ndarray
@@ -632,26 +653,26 @@ class Candidates:
     n: int
 
     def prospects(self, at: int, mu: float) -> Prospects:
-        """Return what to expect at one of the radii."""
+        """Return the predicted errors at one of the radii."""
         noise = self.shape * (self.radii[at] ** 2 / mu) ** 2 / self.n
         return Prospects(noise, self.truncation[at], self.public)
 
     def best(self, mu: float) -> int:
-        """Place of the radius with the least error at this budget, in the geometric mean: of a typical regression."""
+        """Return the index of the radius with the least geometric mean of errors at this budget."""
         return int(np.argmin([np.mean(np.log(self.prospects(at, mu).errors)) for at in range(len(self.radii))]))
 
     def negligible_noise_radius(self, mu: float) -> float:
-        """Return the radius whose noise is a fiftieth of a typical regression's sampling error: it cannot be seen."""
+        """Return the radius whose noise is a fiftieth of a median regression's sampling error, which is negligible."""
         return math.sqrt(mu) * (HARMLESS**2 * self.n / float(np.median(self.shape))) ** 0.25
 
     def nearest(self, radius: float) -> int:
-        """Place of the candidate nearest to a radius."""
+        """Return the index of the candidate nearest to a radius."""
         return int(np.argmin(np.abs(np.log(self.radii / radius))))
 
 
 @computed_once(most=9)  # sizes of a plan
 def candidates(rows: RowNorm, n: int) -> Candidates:
-    """Return radii and what each is predicted to cost at n private rows."""
+    """Return candidate radii with the predicted truncation error and noise of each at n private rows."""
     step = math.ceil(rows.m / _MOST_ROWS)
     lengths, products = rows.lengths[::step], rows.products[::step]
     m, tail = len(lengths), Tail.of(lengths, n)
@@ -659,21 +680,22 @@ def candidates(rows: RowNorm, n: int) -> Candidates:
     direction = products[tail.rows] / np.maximum(lengths[tail.rows] ** 2, 1e-300)[:, None]
     body = np.ones(m, dtype=bool)
     body[tail.rows] = False
-    lost = []
+    truncation = []
     for radius in radii:
-        moves = (1 - np.minimum(1.0, radius**2 / np.maximum(lengths**2, 1e-300)))[:, None] * products
-        cut = np.maximum(tail.lengths**2 - radius**2, 0.0)
-        square = np.sum(moves[body] ** 2, axis=0) / m + np.sum(cut**2 * tail.shares) * np.mean(direction**2, axis=0)
-        line = np.sum(np.abs(moves[body]), axis=0) / m + np.sum(cut * tail.shares) * np.mean(np.abs(direction), axis=0)
-        lost.append(square / n + _COMMON_SHARE * line**2)
+        shifts = (1 - np.minimum(1.0, radius**2 / np.maximum(lengths**2, 1e-300)))[:, None] * products
+        excess = np.maximum(tail.lengths**2 - radius**2, 0.0)
+        square = np.sum(shifts[body] ** 2, axis=0) / m + np.sum(excess**2 * tail.shares) * np.mean(direction**2, axis=0)
+        in_tail = np.sum(excess * tail.shares) * np.mean(np.abs(direction), axis=0)
+        line = np.sum(np.abs(shifts[body]), axis=0) / m + in_tail
+        truncation.append(square / n + _COMMON_SHARE * line**2)
     a, b = rows.pairs
     shape = np.sum(a**2, axis=1) * np.sum(b**2, axis=1) + np.sum(a * b, axis=1) ** 2
     public = n * np.var(products, axis=0) * (1 / rows.m + 1 / n)
-    return Candidates(radii, n * np.array(lost), shape, public, n)
+    return Candidates(radii, n * np.array(truncation), shape, public, n)
 
 
 def chosen(rows: RowNorm | None, dimension: int, n: int, mu: float, *, parameters: MomentParameters) -> float:
-    """Return the truncation radius: as given, covering (inference), or of least predicted error (accuracy)."""
+    """Return the truncation radius: the user's, one that truncates almost no row, or that of least predicted error."""
     if parameters.radius:
         return float(parameters.radius)
     covering = parameters.radius_mode == "inference"
@@ -683,5 +705,6 @@ def chosen(rows: RowNorm | None, dimension: int, n: int, mu: float, *, parameter
         priced = candidates(rows, n)
         return max(float(priced.radii[priced.best(mu)]), priced.negligible_noise_radius(mu))
     top = min(float(np.max(rows.lengths)), Tail.expected_longest(rows.lengths))
-    wide = 2 * top  # four times the largest public norm^2 where the noise is then below the sampling error, else twice
+    # R^2 is four times the largest squared public norm where the noise is then below the sampling error, else twice.
+    wide = 2 * top
     return wide if (wide**2 / mu) ** 2 < n else math.sqrt(2.0) * top

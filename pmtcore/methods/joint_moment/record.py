@@ -44,7 +44,7 @@ class Record:
         expected, prior: mean and variances (D, D) of that moment as public rows predict them.
         sigma, radius: noise scale and truncation radius.
         n, m: private rows; public rows, ``None`` if unknown.
-        influence: what the sampling and truncation parts of bands need.
+        influence: moments of influence values for the sampling and truncation parts of intervals.
         spread: public standard deviation of each column (D,).
         guarantee: in plain fields, as records have it: with ``person`` where somebody may have several rows.
         shrunk: whether it is combined with the expected moment where the noise is large.
@@ -160,7 +160,7 @@ def record_from_bytes(data: bytes) -> tuple[Record, bool]:
 
 @dataclass(frozen=True)
 class Combined:
-    """Moments (T, D, D), the share of the released one in each entry (T, D, D), and how much the prior was widened."""
+    """Combined moments (T, D, D), the released one's share (T, D, D) in each, and the prior's inflation (T,)."""
 
     moments: np.ndarray
     weights: np.ndarray
@@ -168,15 +168,15 @@ class Combined:
 
 
 def mean_difference_variance(n: int, m: int | None) -> float:
-    """Return the variance of the difference of a public and a private mean in units of one row's, if rows are alike."""
+    """Return ``1/n + 1/m``: the variance of a private minus a public mean, in units of the variance of one row."""
     return 1 / n + (1 / m if m else 0.25)  # a moment of unknown rows counts as four of them
 
 
 def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: float, *, shrunk: bool) -> Combined:
-    """Return moments (T, D, D) combined with the expected one entry by entry.
+    """Combine moments (T, D, D) with the expected one by precision, entry by entry.
 
-    Entries of the two differ with variance ``prior`` where public and private rows are alike; where they differ by more
-    than that and the noise allow, the prior is as wide as they say.
+    Entries of the two differ with variance ``prior`` if public and private rows are of one population; where the
+    difference conflicts with that, the prior variance is inflated.
     """
     d = noisy.shape[-1]
     noise = sigma**2 / 2 * (1 + np.eye(d))
