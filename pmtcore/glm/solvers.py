@@ -2,13 +2,13 @@
 
     sum_i w_i l(x_i' theta; y_i) + b' theta + sum_j q_j (theta_j - c_j)^2/2 + sum_j lam_j |theta_j| + theta' Q theta/2
 
-Proximal Newton: the quadratic model is minimized by coordinate descent and finished on its active set, and the
-step is shortened until the objective falls enough; where steps go on for long, to where the slope along it is small,
-which rounding of the objective does not hide. The end is certified: the shortest subgradient is at most the
-tolerance, so by strong convexity each fit is within ``tolerance / min_j q_j`` of its minimizer. Where units are the
-table's, the end is measured by Newton's decrement instead, which no change of units moves.
+Proximal Newton: the quadratic model is minimized by coordinate descent and then exactly on its active set, and the step
+is halved until the objective decreases enough. After twenty steps the line search uses the slope along the step
+instead, which is less affected by rounding than the objective. The result is certified: the shortest subgradient is at
+most the tolerance, so by strong convexity each fit is within ``tolerance / min_j q_j`` of its minimizer. In the units
+of the table the stopping rule uses Newton's decrement, which is invariant to a change of units.
 
-Where the lasso is diagonal in other coordinates than those of the descent, :class:`Proximal` makes its steps.
+Where the lasso is diagonal in other coordinates than those of the gradient steps, :class:`Proximal` computes the steps.
 """
 
 from __future__ import annotations
@@ -28,35 +28,37 @@ Derivatives = tuple[np.ndarray, np.ndarray]  # gradients (t, p) and Hessians (t,
 Tolerance = float | Callable[[np.ndarray], np.ndarray]  # of coefficients (t, d), if not of all: (t,)
 Loss_co = TypeVar("Loss_co", bound=RowLoss, covariant=True)
 Measure = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of subgradients (t, p) and Hessians (t, p, p): (t,)
-# A smooth loss takes about ten steps. One with kinks may go in a circle whose steps the objective's rounding hides.
+# Number of steps with a line search on the objective. A smooth loss takes about ten steps in all. One with a
+# discontinuous slope may cycle, with steps that change the objective by less than its rounding error.
 _SEARCHED_BY_VALUE = 20
-_NEWTON_STEPS = 2_000  # then steps that always converge, but slowly
-_MOST_STEPS = 20_000  # of those; each takes off a fixed share, so thousands are enough at any modulus
-_MOST_HALVINGS = 50  # of a step, until the slope along it is small: beyond, its length is below rounding
-_SLOPE_LEFT = 0.5  # share of the slope at its start that a step may leave at its end
-_SWEEPS_PER_ROUND = 4  # of coordinate descent before the active set is tried: it is mostly right then
-_MOST_ROUNDS = 16  # of sweeps, each of which ends at an active set; steps not there by then are made exactly
-_ROUNDS_OF_WIDE = 4  # of fits of so many coefficients that a round takes longer than exact steps
-_WIDE = 64  # coefficients
-_MOST_VISITS = 100  # of each coordinate by the exact step, which takes a few from signs that are nearly right
-_LEFT_OF_LEVEL = 1e-12  # of the gradient: a coordinate at 0 whose subgradient passes its lasso by less stays there
-_LEAST_DECREASE = 1e-4  # share of the predicted decrease that a step has to bring
-_ROUNDING = 1e-13  # of the gradient: what double precision leaves of a solved quadratic model
-# Newton's decrement over the root of n at which a fit ends: its square is the excess of the mean loss.
+# Number of Newton steps; later steps use an upper bound of the curvature, which converges slowly but always.
+_NEWTON_STEPS = 2_000
+_MOST_STEPS = 20_000  # of both kinds; a step with the bound reduces the error by a fixed factor
+_MOST_HALVINGS = 50  # most halvings of a step in the search by slope; then its length is below rounding
+_SLOPE_LEFT = 0.5  # largest ratio of the slope at the end of a step to that at its start
+_SWEEPS_PER_ROUND = 4  # sweeps of coordinate descent before the active set is tried, which is then mostly the final one
+_MOST_ROUNDS = 16  # rounds of sweeps and active set; a step that has not converged then is computed exactly
+_ROUNDS_OF_WIDE = 4  # the same for many coefficients, where a round takes longer than an exact step
+_WIDE = 64  # number of coefficients from which on there are many
+_MOST_VISITS = 100  # most visits of a coordinate by the exact step; a few are usual from nearly correct signs
+_LEFT_OF_LEVEL = 1e-12  # tolerance, in units of the gradient, on the subgradient of a coordinate that stays at 0
+_LEAST_DECREASE = 1e-4  # least ratio of actual to predicted decrease of the objective (Armijo)
+_ROUNDING = 1e-13  # rounding error of a solved quadratic model's gradient, relative to the gradient at the start
+# Newton's decrement over sqrt(n) at which a fit ends; its square is the excess of the mean loss.
 _FITTED = 1e-9
-# Mean ridge that gives a direction without curvature (separable labels and no penalty) a minimum.
+# Ridge on the mean loss that gives it a minimum in directions without curvature (separable labels and no penalty).
 _LEAST_RIDGE = 1e-8
-# Root mean square of the difference of predictors at which a curvature is nearly the same.
+# Root mean square difference of predictors up to which a Hessian is reused.
 _NEAR = 0.2
-# Calls that one Hessian serves. Where few rows decide a coefficient, predictors agree on average but curvatures do not,
-# so that steps with an old Hessian would not get shorter.
+# Most reuses of a Hessian. Where few rows determine a coefficient, predictors may agree on average while curvatures
+# differ, and steps with an old Hessian would not converge.
 _MOST_SERVED = 60
-_LEAST_CURVATURE = 1e-6  # of the mean curvature, added to a root: directions in which the rows hardly vary
+_LEAST_CURVATURE = 1e-6  # share of the mean curvature that is added to the diagonal before a Cholesky factor
 # Bound on sweeps over the coordinates.
 _MOST_SWEEPS = 200
 # Change that ends the sweeps, relative to the largest coefficient: far below the noise of a step.
 _SWEEP_TOLERANCE = 1e-9
-# Share of the largest coefficient that going through W and back may leave of a zero.
+# Coefficients below this share of the largest one are rounding errors of multiplying by W and its inverse.
 _RELATIVE_ZERO = 1e-12
 
 
@@ -78,7 +80,7 @@ class Proximal:
 
     @classmethod
     def of(cls, root: np.ndarray, sharp: np.ndarray) -> Proximal:
-        """Return the operator with ``W^{-1}`` and the metric ``W^{-2}`` in which the table's coefficients move."""
+        """Return the operator for W and weights (d,), with ``W^{-1}`` and ``W^{-2}`` computed."""
         back = np.linalg.inv(root)
         return cls(root, back, back @ back, np.asarray(sharp, dtype=float))
 
@@ -99,7 +101,7 @@ class Proximal:
         return np.asarray(beta @ self.back)
 
     def table(self, theta: np.ndarray) -> np.ndarray:
-        """Return ``W theta`` (t, d); coefficients with a weight that differ from 0 by rounding only are set to 0."""
+        """Return ``W theta`` (t, d), with lasso coefficients of the size of rounding errors set to 0."""
         beta = theta @ self.root
         negligible = np.abs(beta) < _RELATIVE_ZERO * np.max(np.abs(beta), axis=1, keepdims=True)
         return np.where(negligible & (self.sharp > 0), 0.0, beta)
@@ -107,7 +109,7 @@ class Proximal:
 
 @dataclass(frozen=True)
 class Penalty:
-    """Terms that are not data: linear term b, ridge weights q, centre c, lasso weights lam, and the matrix Q.
+    """Terms of the objective besides the losses: linear term b, ridge weights q, centre c, lasso weights lam, matrix Q.
 
     Q is symmetric, (p, p), the same in all fits; the other terms are (t, p) each.
     """
@@ -139,7 +141,7 @@ class Penalty:
         return cls(linear, *rest)
 
     def at(self, which: np.ndarray) -> Penalty:
-        """Return some fits of the stack."""
+        """Return the terms of some fits of the stack."""
         return Penalty(self.linear[which], self.ridge[which], self.centre[which], self.lasso[which], self.matrix)
 
     def smooth(self, theta: np.ndarray) -> np.ndarray:
@@ -158,10 +160,11 @@ class Penalty:
 
 @dataclass(frozen=True)
 class Solution:
-    """Minimizers (t, p), and the derivatives of the sum of losses at each.
+    """Minimizers, and the derivatives of the sum of losses at each.
 
     Attributes:
-        derivatives: gradients (t, p) and Hessians (t, p, p) of the losses alone, a model of them near by.
+        theta: minimizers (t, p).
+        derivatives: gradients (t, p) and Hessians (t, p, p) of the losses alone.
     """
 
     theta: np.ndarray
@@ -169,7 +172,7 @@ class Solution:
 
 
 class Losses(Protocol[Loss_co]):
-    """A sum of losses over rows, as far as a solver needs it: rows in memory, or passes over private rows."""
+    """Interface of a sum of losses over rows in memory, or by passes over private rows."""
 
     @property
     def loss(self) -> Loss_co:
@@ -191,15 +194,15 @@ class Losses(Protocol[Loss_co]):
 
 
 class NearHessians:
-    """Cache of Hessians of a sum of losses, which returns that of an earlier point near by where there is one.
+    """Cache of Hessians of a sum of losses, which returns the Hessian at an earlier point if one is near.
 
-    A solver that ends at a short subgradient reaches the same end as with exact Hessians, in more steps of one gradient
-    each. A Hessian that has been returned often without an end is computed anew at the solver's current point.
+    A solver that ends at a short subgradient has the same result as with exact Hessians, after more steps that cost a
+    gradient each. A Hessian that has been reused often is computed anew at the solver's current point.
 
     Args:
-        own: the Hessians (t, p, p) of the sum at coefficients (t, p).
-        scale: that the sum is divided by for the mean curvature of a row over the largest.
-        near: root mean square of the difference of predictors up to which a Hessian serves.
+        own: function from coefficients (t, p) to the Hessians (t, p, p) of the sum.
+        scale: number of rows times the largest curvature of a loss; the sum over it measures distances of predictors.
+        near: root mean square of the difference of predictors up to which a Hessian is reused.
     """
 
     def __init__(self, own: Callable[[np.ndarray], np.ndarray], scale: float, near: float = _NEAR) -> None:
@@ -241,7 +244,7 @@ class Data(Generic[Loss_co]):
     """Rows (n, p) in memory, responses (n,), the loss, and its weight in each row (n,); ``None``: 1.
 
     Attributes:
-        near: Hessians of points near by serve: of so many rows one costs as much as several gradients.
+        near: whether Hessians at near points are reused, which is faster for many rows.
     """
 
     loss: Loss_co
@@ -262,7 +265,7 @@ class Data(Generic[Loss_co]):
 
     @cached_property
     def rows(self) -> Rows:
-        """Return the rows as the sums over them have them."""
+        """Return the rows with their responses and weights."""
         return Rows(self.x, self.y, np.ones(len(self.y)) if self.weights is None else self.weights)
 
     def value(self, theta: np.ndarray) -> np.ndarray:
@@ -303,14 +306,14 @@ def tolerance_at(tolerance: Tolerance, theta: np.ndarray) -> np.ndarray:
 
 
 def subgradient_length(subgradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
-    """Return the lengths (t,) of subgradients (t, p), whatever the Hessian."""
+    """Return the Euclidean lengths (t,) of subgradients (t, p); the Hessian is not used."""
     return np.asarray(np.linalg.norm(subgradient, axis=1))
 
 
 def decrement(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
     """Return Newton's decrements ``sqrt(g' H^{-1} g)`` (t,) of a smooth objective: the same in all units.
 
-    Infinite where a step went so far that a figure is not finite, or that rounding left a Hessian without an inverse.
+    They are infinite where a derivative is not finite or the Hessian is singular in floating point, after a long step.
     """
     with np.errstate(all="ignore"):
         try:
@@ -323,7 +326,7 @@ def decrement(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
     return np.asarray(np.sqrt(np.where(np.isnan(squares), np.inf, squares)))
 
 
-# A Newton step of counts can go so far that a loss overflows; it is shortened then, so there is nothing to warn of.
+# A Newton step of counts can be so long that a loss overflows. The step is then halved, so the warning is suppressed.
 @np.errstate(over="ignore", invalid="ignore")
 def minimize(
     data: Losses[RowLoss],
@@ -338,16 +341,16 @@ def minimize(
     Args:
         data: rows and their loss.
         penalty: the other terms.
-        tolerance: one number, or a function of the coefficients, as the resolution of floating point is.
-        start: first coefficients (t, p); the centre where there is none.
-        measure: how subgradients are measured: :func:`subgradient_length`, or :func:`decrement` without a lasso.
+        tolerance: one number, or a function of the coefficients, as the rounding error is.
+        start: initial coefficients (t, p); ``None``: the centre.
+        measure: size of subgradients: :func:`subgradient_length`, or :func:`decrement` without a lasso.
 
     Raises:
-        RuntimeError: not reached within thousands of steps, which rounding alone can cause.
+        RuntimeError: the tolerance is not reached within thousands of steps, which only rounding can cause.
 
-    Where Newton's steps go round in a circle (a loss with kinks in its slope) they are shortened by the slope along
-    them. After thousands of those, steps under an upper bound of the curvature take over, each of which lowers the
-    objective.
+    Newton steps may cycle where the slope of a loss is discontinuous; after some steps the line search therefore uses
+    the slope along the step. After thousands of steps the Hessian is replaced by an upper bound of the curvature, with
+    which every step decreases the objective.
     """
     theta = np.array(penalty.centre if start is None else np.broadcast_to(start, penalty.linear.shape), dtype=float)
     live, now, here = np.arange(len(theta)), penalty, theta
@@ -367,7 +370,7 @@ def minimize(
         bound = data.hessian_bound if count + 1 >= _NEWTON_STEPS else None
         model = _model(losses, now, tried, measure, bound=bound)
         if count < _SEARCHED_BY_VALUE:
-            # A full step that halves the subgradient needs no look at the objective, which costs as much again.
+            # A full step that halves the subgradient is accepted without a line search, which would double its cost.
             slow = ~(model[2] <= np.maximum(left / 2, tolerance_at(tolerance, tried)))
             if np.any(slow):
                 tried[slow] = _searched(data, now.at(slow), here[slow], step[slow], gradient=gradient[slow])
@@ -383,13 +386,13 @@ def minimize(
 
 
 def model_minimum(losses: Derivatives, penalty: Penalty, start: np.ndarray, tolerance: float) -> np.ndarray:
-    """Return the minimizers (t, p) with a quadratic model of the losses in their place; the start where it is one.
+    """Return the minimizers (t, p) with the losses replaced by their quadratic model at the start.
 
     Args:
-        losses: derivatives of the model at the start.
+        losses: derivatives of the losses at the start.
         penalty: the other terms.
         start: coefficients (t, p).
-        tolerance: length of a subgradient at which a fit has ended.
+        tolerance: length of a subgradient up to which the start is returned.
     """
     gradient, hessian, left = _model(losses, penalty, start, subgradient_length)
     going = ~(left <= tolerance)
@@ -416,7 +419,7 @@ def fit(
     n, zero = data.count, np.zeros((1, len(penalty)))
     terms, size = Penalty.of(zero, n * least_ridge, matrix=n * penalty), math.sqrt(n)
     if data.loss is GAUSSIAN:
-        # Least squares have no unit of their own: the decrement at 0 is the length of what can be fitted.
+        # A squared loss has the response's unit squared: the decrement at 0, the length of the fit, sets the scale.
         size = float(_model(data.derivatives(zero), terms, zero, decrement)[2][0])
     return np.asarray(minimize(data, terms, _FITTED * size, start, measure=decrement).theta[0])
 
@@ -427,16 +430,16 @@ def _model(
     """Return gradients (t, p) and Hessians (t, p, p) of the smooth part, and sizes (t,) of the shortest subgradients.
 
     Args:
-        losses: derivatives of the sum of losses at theta, which are left as they are.
+        losses: derivatives of the sum of losses at theta; they are not modified.
         penalty: the quadratic, linear and absolute terms.
         theta: coefficients (t, p).
-        measure: of the subgradients.
-        bound: an upper bound (p, p) of the curvature of the losses, to take in place of it.
+        measure: size of the subgradients.
+        bound: an upper bound (p, p) of the curvature of the losses, which replaces their Hessian.
     """
     gradient = losses[0] + penalty.gradient(theta)
     hessian = losses[1].copy() if bound is None else np.repeat(bound[None], len(theta), axis=0)
-    each = np.arange(theta.shape[1])
-    hessian[:, each, each] += penalty.ridge
+    diagonal = np.arange(theta.shape[1])
+    hessian[:, diagonal, diagonal] += penalty.ridge
     hessian += penalty.matrix
     return gradient, hessian, measure(shortest(gradient, theta, penalty.lasso), hessian)
 
@@ -461,7 +464,7 @@ def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: n
     for count in range(_MOST_ROUNDS if theta.shape[1] < _WIDE else _ROUNDS_OF_WIDE):
         h, lam = hessian[todo], lasso[todo]
         level = gradient[todo] - np.einsum("tij,tj->ti", h, theta[todo])  # model gradient at end: level + H end
-        # Near the end of the iterations signs and zeros are right already, and no sweep is needed.
+        # In the last iterations signs and zeros do not change, and no sweep is needed.
         swept = _swept(level, h, end[todo], lam) if count else end[todo]
         end[todo] = _finished(level, h, swept, lam)
         slope = level + np.einsum("tij,tj->ti", h, end[todo])
@@ -471,7 +474,7 @@ def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: n
         todo = todo[left]
         if not len(todo):
             break
-    for t in todo:  # strongly correlated coordinates, for which sweeps do not end
+    for t in todo:  # strongly correlated coordinates, for which sweeps converge too slowly
         level = gradient[t] - hessian[t] @ theta[t]
         end[t] = _exact_step(level, hessian[t], lasso[t], end[t])
     return np.asarray(end - theta)
@@ -480,15 +483,16 @@ def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: n
 def _exact_step(level: np.ndarray, hessian: np.ndarray, lasso: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return the minimizer (p,) of ``level' e + e'He/2 + sum lam |e|`` by a search over signs (Lee et al. 2007).
 
-    The minimizer for the signs of now is taken where its signs are these; otherwise the way to it is left where it is
-    lowest, which is where a coordinate becomes 0. With the right signs, the zero whose subgradient is farthest from
-    containing 0 becomes free. Each visit lowers the objective, so no set of signs comes twice and the search ends.
+    The search goes to the minimizer for the current signs if that has these signs. Otherwise it goes to the lowest
+    point on the way there at which a coordinate becomes 0. Once signs agree, the coordinate at 0 that violates its
+    subgradient condition most is released. Each iteration decreases the objective, so that no set of signs recurs and
+    the search ends.
 
     Args:
         level: slope of the smooth part at 0 (p,).
         hessian: its second derivative (p, p).
         lasso: weights lam (p,).
-        start: coefficients (p,) to begin with, best those whose signs are nearly right.
+        start: initial coefficients (p,); the nearer their signs to the solution's, the faster.
     """
     end, free = start.copy(), lasso == 0
     active, sign = (end != 0) | free, np.sign(end)
@@ -500,12 +504,12 @@ def _exact_step(level: np.ndarray, hessian: np.ndarray, lasso: np.ndarray, start
         turned = (aim * sign[at] < 0) & ~free[at]
         if np.any(turned):
             way = aim - now
-            lengths = -now / np.where(turned, way, 1.0)  # at which each that turns is 0
+            lengths = -now / np.where(turned, way, 1.0)  # where a coordinate that changes its sign is 0
             tried = np.append(lengths[turned], 1.0)
             lowest = np.abs(now + tried[:, None] * way) @ lam
             lowest += tried * (way @ (level[at] + h @ now)) + tried**2 * (way @ h @ way) / 2
             length = float(tried[np.argmin(lowest)])
-            if length == 0:  # one that became free would go back: rounding alone had moved it
+            if length == 0:  # the coordinate released last would change its sign: its violation was rounding error
                 break
             end[at] = np.where(turned & (lengths == length), 0.0, now + length * way)
             active, sign = (end != 0) | free, np.sign(end)
@@ -526,17 +530,17 @@ def _swept(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np.nd
     slope = level + np.einsum("tij,tj->ti", hessian, end)
     for _ in range(_SWEEPS_PER_ROUND):
         for j in range(end.shape[1]):
-            own = hessian[:, j, j]
-            new = _soft(end[:, j] - slope[:, j] / own, lasso[:, j] / own)
-            slope += hessian[:, j] * (new - end[:, j])[:, None]  # symmetric, and rows lie together
+            curvature = hessian[:, j, j]
+            new = _soft(end[:, j] - slope[:, j] / curvature, lasso[:, j] / curvature)
+            slope += hessian[:, j] * (new - end[:, j])[:, None]  # a row: the Hessian is symmetric, and rows contiguous
             end[:, j] = new
     return end
 
 
 def _finished(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np.ndarray) -> np.ndarray:
-    """Return the exact minimizer if signs and zeros stay as they are; where they would not, what was there.
+    """Return the minimizers for the current signs and zeros; where signs would change, the coefficients unchanged.
 
-    A coefficient without a lasso weight has neither a sign nor a zero to keep.
+    Coefficients without a lasso weight may have any sign.
     """
     free = lasso == 0
     active = ((end != 0) | free).astype(float)
@@ -552,12 +556,12 @@ def _finished(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np
 def _searched(
     data: Losses[RowLoss], penalty: Penalty, theta: np.ndarray, step: np.ndarray, *, gradient: np.ndarray
 ) -> np.ndarray:
-    """Halve the step in each fit until the objective falls by enough of what the model predicts."""
+    """Return the ends (t, p) of steps halved until the objective falls by a share of the predicted decrease."""
     before = data.value(theta) + penalty.smooth(theta) + penalty.sharp(theta)
     predicted = np.sum(gradient * step, axis=1) + penalty.sharp(theta + step) - penalty.sharp(theta)
     rounding = 1e-11 * (1 + np.abs(before))
     length = np.ones(len(theta))
-    live = np.flatnonzero(-predicted > rounding)  # below, the objective cannot tell
+    live = np.flatnonzero(-predicted > rounding)  # a smaller decrease is below the objective's rounding error
     for _ in range(50):
         if not len(live):
             break
@@ -571,10 +575,10 @@ def _searched(
 
 
 def _flattened(data: Losses[RowLoss], penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """Return the end of each step (t, p), halved between overshooting and not until the slope along it is small.
+    """Return the end of each step (t, p), with a length found by bisection on the slope along the step.
 
-    The slope grows along a step, since the objective is convex. A gradient is known to more digits than a difference of
-    objectives, so this still makes way where that does not.
+    The slope increases along a step, since the objective is convex. It is more precise in floating point than a
+    difference of objectives.
     """
     length, low, high = np.ones(len(theta)), np.zeros(len(theta)), np.ones(len(theta))
     start = np.abs(_slope(data, penalty, theta, step))

@@ -1,6 +1,6 @@
-"""What ``joint-pmt`` gives back of its released figures: coefficients at any penalty, bands, moments, notes.
+"""Results of ``joint-pmt`` from its released figures: coefficients at any penalty, intervals, moments, notes.
 
-Bands, and the test whether the private rows look like the public ones: proofs/bands.md, 7.
+Intervals, and the test of equal populations: proofs/bands.md, 7.
 """
 
 import math
@@ -22,24 +22,25 @@ from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.homogeneity import Alarm, bootstrap_null, differing_columns
 from pmtcore.public.moments import back_transform, conditioning, equilibrated_solve, ridge_from_least_squares
 
-_PATH_POINTS = 31  # of the ridge path: three a decade over ten decades
-_DECISIVE_LEVERAGE = 0.5  # leverage of a public row
-# Chance that public rows show no less of a direction than the floor of the bands assumes
+_PATH_POINTS = 31  # points of the ridge path: three a decade over ten decades
+_DECISIVE_LEVERAGE = 0.5  # leverage from which a public row's residual is not used alone
+# Upper tail probability of the chi-squared quantile in the floor of the sampling variance
 _FLOOR_CHANCE = 0.95
-_FALSE_ALARMS = 3e-3  # of each of two tests for a shift
-_MANY_DEGREES = 1e9  # more are infinitely many
+_FALSE_ALARMS = 3e-3  # level of each of two tests for a shift
+_MANY_DEGREES = 1e9  # degrees of freedom above this count as infinite
 
-# Of a column of length one, what others must leave of it to be none of their combinations: root of the rounding error.
+# Least residual length of a normalized column on the others; a shorter one is rounding error, and the columns
+# collinear.
 _LEAST_INDEPENDENT_PART = float(np.sqrt(np.finfo(float).eps))
 
 
 class JointOutcome(Outcome):
-    """Post-processing of released joint moments (trials, D, D), and of gradients (trials, d) at what they say.
+    """Post-processing of released joint moments (trials, D, D), and of gradients (trials, d) after them.
 
     Args:
-        pilot: what the moments say.
-        fit: what all passes say together; the same where there is no other pass.
-        lam: the ridge penalty asked for.
+        pilot: estimate from the moments.
+        fit: estimate from all passes; the pilot where there is one pass only.
+        lam: the plan's ridge penalty.
     """
 
     def __init__(self, pilot: FirstFit, fit: Fit, lam: float) -> None:
@@ -95,7 +96,7 @@ class JointOutcome(Outcome):
         total = moment[-1, -1] - (moment[0, -1] ** 2 / moment[0, 0] if public.has_intercept else 0.0)
         spectrum = conditioning(self.pilot.gram[0])
         ends = np.linalg.svd(public.feature_root, compute_uv=False)[[-1, 0]] ** 2  # public eigenvalues
-        path = np.geomspace(ends[0] / 100, ends[1] * 10, _PATH_POINTS)  # from no effect to nothing left
+        path = np.geomspace(ends[0] / 100, ends[1] * 10, _PATH_POINTS)  # from negligible to complete shrinkage
         return {
             "residual_variance": variance,
             "residual_sd": float(np.sqrt(variance)),
@@ -112,24 +113,24 @@ class JointOutcome(Outcome):
 
     @property
     def disagrees(self) -> bool:
-        """Return whether a note says that the samples do not look alike."""
+        """Return whether a test of equal populations fails; a note says so."""
         return self._looks_shifted or self._alarm is not None
 
     @cached_property
     def _looks_shifted(self) -> bool:
-        """Return whether the correction is larger than alike samples give."""
+        """Return whether the correction is significantly larger than samples of one population give."""
         return looks_shifted(self.pilot, self.fit)
 
     @cached_property
     def _alarm(self) -> Alarm | None:
-        """Return the finding that the released Gram matrix is not that of rows like the public ones, if it is not."""
+        """Return the finding of the homogeneity test of the released Gram matrix, if it fails."""
         first = self.pilot.first
         if first.public.rows is None:
             return None
         return bootstrap_null(first.public, first.ball, first.n).alarm(self.pilot.gram[0], self.pilot.v)
 
     def notes(self) -> tuple[str, ...]:
-        """Return the notes: what the noise did to this release."""
+        """Return the notes on noise, truncation and conflicts of this release."""
         notes: list[str] = []
         if conditioning(self.pilot.gram[0]).lambda_min <= 0:
             notes.append(Note(ReleaseNote.INDEFINITE_COMBINED))
@@ -151,10 +152,9 @@ class JointOutcome(Outcome):
 def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     """Return the error bands of the first trial: privacy, sampling and truncation parts, and 95 % limits of their sum.
 
-    The limits are around the unshrunk fit, so they do not assume that the public fit is right. With public rows and
-    without a penalty the two are combined by precision, the public one trusted no further than samples of one
-    population allow (proofs/homogeneity.md, 23). Limits that leave out the published coefficient are widened to
-    contain it.
+    The limits are around the unshrunk fit, so they do not assume that the public fit is unbiased. With public rows and
+    without a penalty the two are combined by precision, with the public variance inflated where they conflict
+    (proofs/homogeneity.md, 23). Limits that do not contain the published coefficient are widened to contain it.
 
     Args:
         first: fit of the first pass.
@@ -166,60 +166,60 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     if lam == 0 and first.shrinks and public.rows is not None and public.m is not None:
         return _with_public(first, fit, ridge)
     root, gram = public.feature_root, fit.unclipped_share[0] * fit.gram_estimate[0]
-    solved, centre = fit.unshrunk[0], ridge
+    solution, centre = fit.unshrunk[0], ridge
     if lam == 0:
         inverse = public.residual_scale * back_transform(root, np.linalg.inv(gram)).T
         centre = public.coefficients + public.residual_scale * back_transform(root, fit.unshrunk[0])
     else:
         penalty = np.diag(fit.unclipped_share[0] * lam * public.penalized)
         inverse = public.residual_scale * equilibrated_solve(root @ gram @ root.T + penalty, root)
-        solved = (root.T @ ridge - public.factor[-1, : public.d]) / public.residual_scale
-    privacy = ErrorPart.of(inverse @ fit.noise_covariance(solved) @ inverse.T)
-    sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solved)
+        solution = (root.T @ ridge - public.factor[-1, : public.d]) / public.residual_scale
+    privacy = ErrorPart.of(inverse @ fit.noise_covariance(solution) @ inverse.T)
+    sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solution)
     moved = inverse @ (gram @ fit.last_step)
     return limits(ridge, privacy, sampling, _with_step(fit.truncation_part(inverse), moved), centre=centre)
 
 
 def _with_step(truncation: ErrorPart | None, moved: np.ndarray) -> ErrorPart | None:
-    """Return the truncation part with the last step in it, which moved the coefficients by ``moved`` (d,)."""
+    """Return the truncation part plus the outer product of ``moved`` (d,), the last step in coefficients."""
     return None if truncation is None else truncation.plus(ErrorPart.of(np.outer(moved, moved)))
 
 
 def alone(first: FirstFit, fit: Fit) -> dict[str, Json]:
-    """Return what the private rows say by themselves, in the units of the table, for combining two releases of them.
+    """Return the estimate from the private rows alone, in the units of the table, for combining two releases of them.
 
-    Coefficients (d,) of the first trial without the public fit, the covariance (d, d) of their noise, and variances
-    (d,) for truncation.
+    It has the first trial's coefficients (d,) without the public fit, the covariance (d, d) of their noise, and their
+    truncation variances (d,).
     """
     public, deviation = first.public, fit.unshrunk[0]
     table = public.residual_scale * back_transform(public.feature_root, np.eye(len(deviation))).T
     solve = table @ np.linalg.inv(fit.unclipped_share[0] * fit.gram_estimate[0])
     noise = solve @ fit.noise_covariance(deviation) @ solve.T
-    cut = _with_step(fit.truncation_part(solve), table @ fit.last_step)
-    lost = np.zeros(len(deviation)) if cut is None else cut.variance
+    part = _with_step(fit.truncation_part(solve), table @ fit.last_step)
+    truncation = np.zeros(len(deviation)) if part is None else part.variance
     centre = public.coefficients + table @ deviation
-    return {"coefficients": centre.tolist(), "privacy": noise.tolist(), "truncation": lost.tolist()}
+    return {"coefficients": centre.tolist(), "privacy": noise.tolist(), "truncation": truncation.tolist()}
 
 
 def _two_estimates(first: FirstFit, fit: Fit, inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return covariances (d, d) of the unshrunk correction around the population's, and of the public fit around it.
+    """Return covariances (d, d) of the unshrunk correction and of the public fit, both around the population fit.
 
     Args:
         first: fit of the first pass.
         fit: fit of all passes.
-        inverse: (d, d), from the equation that is solved to the correction.
+        inverse: (d, d), from the right-hand side of the normal equations to the correction.
     """
     public = first.public
-    cut = fit.truncation_part(inverse)
+    truncation = fit.truncation_part(inverse)
     sampling = first.stable_gram[0] * first.residual_variance / first.first.n
-    mine = inverse @ (fit.noise_covariance(fit.unshrunk[0]) + sampling) @ inverse.T
-    mine = mine + (0.0 if cut is None else np.diag(cut.variance))
+    unshrunk = inverse @ (fit.noise_covariance(fit.unshrunk[0]) + sampling) @ inverse.T
+    unshrunk = unshrunk + (0.0 if truncation is None else np.diag(truncation.variance))
     influence = public.fit_influence
-    return mine, influence.T @ influence / len(influence) ** 2 + public.remaining_fit_covariance
+    return unshrunk, influence.T @ influence / len(influence) ** 2 + public.remaining_fit_covariance
 
 
 def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
-    """Return bands around the unshrunk fit and the public one by precision, no wider than those of the public fit."""
+    """Return intervals around the precision-weighted mean of unshrunk and public fit, for the first trial."""
     public, deviation = first.public, fit.unshrunk[0]
     inverse = np.linalg.inv(fit.unclipped_share[0] * fit.gram_estimate[0])
     mine, theirs = _two_estimates(first, fit, inverse)
@@ -241,10 +241,10 @@ def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
 def _least_squares_variance(first: FirstFit) -> np.ndarray:
     """Return the sampling variances (d,) of least squares without a prior on all rows, public and private.
 
-    Where columns nearly determine each other the public prior says how far their coefficients go, the rows do not: no
-    release knows more of a coefficient than the rows themselves. Of an inverse moment of m Gaussian rows an entry on
-    the diagonal is ``m/chi2(m - d + 1)`` times the population's: the least that it leaves open at 5 % counts. Nothing
-    is known of fewer rows, nor of columns that agree to half the digits.
+    They are a floor of the sampling variance: with nearly collinear columns the public prior may make it smaller than
+    the rows justify. A diagonal entry of the inverse moment of m Gaussian rows is ``m/chi2(m - d + 1)`` times the
+    population's, so the floor uses the 5 % quantile of that chi-squared law. It is zero with at most d + 1 rows, or
+    with columns that are collinear to half of the digits.
     """
     public = first.public
     if public.rows is None or len(public.rows) <= public.d + 1:
@@ -263,14 +263,14 @@ def _least_squares_variance(first: FirstFit) -> np.ndarray:
 def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, deviation: np.ndarray) -> ErrorPart:
     """Return the sampling part ``inverse Omega inverse'/n`` with ``Omega = E[w^2 r^2 x x']``.
 
-    The shape of Omega comes from public rows, its size from the released residual variance. In a direction that one
-    public row decides its residual says nothing, and equal variances are assumed there.
+    The shape of Omega comes from public rows, its size from the released residual variance. Where a public row has a
+    leverage of a half or more, its residual is not informative, and variances are at least the homoscedastic ones.
 
     Args:
         first: fit of the first pass.
-        weights: truncation weights (m,) of the public rows, as the passes clip them.
-        inverse: (d, d), from the equation that is solved to the correction.
-        deviation: from the penalized correction to the one without a penalty (d,); it adds to every residual.
+        weights: truncation or clipping weights (m,) of the public rows.
+        inverse: (d, d), from the right-hand side of the normal equations to the correction.
+        deviation: unpenalized minus penalized correction (d,), which adds ``x'deviation`` to every residual.
     """
     public, n = first.public, first.first.n
     equal = ErrorPart.of(inverse @ (first.stable_gram[0] * first.residual_variance) @ inverse.T / n)
@@ -288,12 +288,12 @@ def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, de
 
 
 def looks_shifted(first: FirstFit, fit: Fit) -> bool:
-    """Return whether the correction is far larger than alike samples give: three false alarms in 1,000 by the law.
+    """Test at level 0.003 whether the correction is larger than samples of one population give.
 
-    With public rows the ratio of section 6.1, by the robust covariances that bands have, truncation included, by
-    Hotelling's law: public rows estimate d directions of their own covariance. With a
-    moment alone ``|delta|^2 (m - d)/d`` is F-distributed for Gaussian errors, since ``delta`` is the error of the
-    public fit in its own units; noise and private sampling come on top.
+    With public rows the statistic is the ratio of section 6.1 with the robust covariances of the intervals, truncation
+    included, and has Hotelling's law, since the public covariance is estimated. With a moment alone
+    ``|delta|^2 (m - d)/d`` is F-distributed for Gaussian errors, since ``delta`` is the error of the public fit in
+    units of its standard errors; noise and private sampling are added.
     """
     public, delta = first.public, fit.unshrunk[0]
     if public.m is None:
