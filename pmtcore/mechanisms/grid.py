@@ -2,9 +2,9 @@
 
 Every truncated whitened row is rounded towards zero to 16-bit integers in units of ``R / 2^15``,
 so its length stays within R; the sum of outer products is an integer, exact whatever the order. Noise is a discrete
-Gaussian, sampled exactly from the system's entropy, so the guarantee holds for the bits that leave, not for
-real numbers that a computer does not have. Elementwise arithmetic only: no row's value depends on its
-neighbours in memory, as in a matrix product it may.
+Gaussian, sampled exactly from the system's entropy, so the guarantee holds for the bits that leave, not only for
+idealized real numbers. Only elementwise arithmetic is used: in a floating-point matrix product the bits of a row's
+value may depend on its neighbours in memory.
 """
 
 import math
@@ -19,18 +19,18 @@ from pmtcore.mechanisms.noise import Form, NoiseSource
 from pmtcore.mechanisms.truncation import squared_norms
 from pmtcore.mechanisms.whitening import Block, Product
 
-# Products of two entries of so many bits, summed over blocks, stay below 2^53.
+# Bits of an entry: products of two entries, summed over a block, stay below 2^53.
 BITS = 15
 SCALE = 2**BITS
 # Relative increase of the noise, for the difference between discrete and continuous Gaussian (proofs/noise.md, 14).
 SLACK = 2.0**-20
 # Grid steps to a bound where only sums are taken, not products.
 FINE = 2**30
-# Sums are stored as two words of so many bits, so that any number of rows has room.
+# Sums are stored as two words of so many bits, which suffices for any number of rows.
 _WORD_BITS = 32
-# Columns whose products of 15 bits each add up to less than 2^53.
+# Number of columns over which a sum of products of 15-bit entries stays below 2^53.
 _COLUMNS_PER_FLUSH = 2**22
-# Upper words below this leave three bits of 63 for noise.
+# Upper words below this leave three of 63 bits for noise.
 _LEAST_LARGE_WORD = 2**28
 _MECHANISM = Curator("integer noise is added to it")
 
@@ -38,7 +38,7 @@ _MECHANISM = Curator("integer noise is added to it")
 def grid_rows(rows: np.ndarray, radius: float, scale: int = SCALE) -> np.ndarray:
     """Truncate rows to the radius and round them towards zero to integers, never longer than ``scale``.
 
-    A row without a finite length (it overflowed on the way) becomes a row of zeros. Each row is decided by itself.
+    A row whose length is not finite, by overflow, becomes a row of zeros. Rows are treated independently of each other.
 
     Args:
         rows: real rows (k, D).
@@ -73,8 +73,8 @@ def integer_sum(rows: PrivateRows, integers: Callable[[np.ndarray, np.ndarray], 
 def truncated(block: Block, length: float, steps: int) -> np.ndarray:
     """Truncate the columns of a block to ``length`` and round them to integers, in place.
 
-    No column becomes longer than ``steps``: the computed length is wrong by less than 2^-42 of itself for up to 4000
-    coordinates, which the factor's ``1 - 2^-40`` pays for; rounding is towards zero.
+    No column becomes longer than ``steps``: the relative error of the computed length is below 2^-42 for up to 4000
+    coordinates, which the factor ``1 - 2^-40`` covers; rounding is towards zero.
 
     Args:
         block: columns (E, k); its buffer is overwritten.

@@ -4,13 +4,12 @@ Proof: proofs/minimizer.md, 21.
 
 The ideal mechanism has real numbers, a continuous perturbation b and the exact minimizer. The computed one has b on a
 grid and a minimizer within a tolerance; by strong convexity the two lie within a public distance of each other. The
-computed minimizer is projected onto a ball (where the distance holds whatever the rows are), rounded to integers, and
-gets integer noise that covers the distance: a second mechanism, paid for, composed with the ideal one.
+computed minimizer is projected onto a ball, inside which the bound on the distance holds for all rows, and rounded to
+integers. Integer noise covers the distance: a second mechanism with a budget of its own, composed with the ideal one.
 
-The sums of losses that the solver needs are passes over private rows in blocks of a public size. Blocks have the same
-rows however a table is cut, their sums are taken in parts of at most 4096 rows and added in the order of the table. So
-no bit depends on the cut or the number of threads, and the rounding error is within the bound of proofs/minimizer.md,
-21, where sums go through more levels than there.
+The solver sums losses in passes over private rows, in blocks of a public size. A block has the same rows however the
+table is stored, and its sums are taken in parts of at most 4096 rows and added in the order of the table. So no bit
+depends on the storage or the number of threads, and the rounding error is within the bound of proofs/minimizer.md, 21.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.truncation import bounded
 
-# Share of epsilon for the error of the computed minimizer: its noise must stay below that of b.
+# Share of epsilon for the error of the computed minimizer, such that its noise is below that of b.
 EPSILON_SHARE = 0.01
-# Share of mu for the same: it costs 0.02 % more noise in the objective.
+# Share of mu for the same, in quadrature, which increases the noise of the objective by 0.02 %.
 MU_SHARE = 0.02
-# Gradient at which the search ends, in units of its noise: the noise that covers the error is then negligible.
+# Gradient at which the solver ends, in units of the noise on it; the covering noise is then negligible.
 GRADIENT_TOLERANCE = 1e-8
 # Relative error of one floating-point operation.
 _UNIT_ROUNDOFF = 2.0**-53
@@ -57,7 +56,7 @@ def bytes_kept(d: int) -> int:
 
 
 def row_pieces(rows: PrivateRows, prepare: Callable[[np.ndarray, np.ndarray], Rows]) -> RowCache[Rows]:
-    """Return what private rows become, in blocks of a public size, for passes of a solver.
+    """Return prepared private rows in blocks of a public size, for the passes of a solver.
 
     Args:
         rows: the private rows.
@@ -69,7 +68,7 @@ def row_pieces(rows: PrivateRows, prepare: Callable[[np.ndarray, np.ndarray], Ro
 class LossSums(Generic[Loss_co]):
     """Sums of a loss over private rows, as :class:`pmtcore.glm.solvers.Losses` has them.
 
-    They are bare figures of private rows: whoever makes this object answers for what its solver gives away.
+    They are exact private figures: the caller is responsible for what is released of the solver's result.
 
     Args:
         rows: private rows, from :func:`row_pieces`.
@@ -133,7 +132,7 @@ def derivative_sums(rows: RowCache[Rows], loss: RowLoss, theta: np.ndarray) -> t
 
 
 def _sum(rows: RowCache[Rows], function: Callable[[Rows], np.ndarray]) -> np.ndarray:
-    """Return the sum over blocks; of a piece that stays in memory nothing more is kept than its rows."""
+    """Return the sum over blocks; blocks are copied so that no cached property of theirs stays in memory."""
     return rows.sum_pieces(lambda block: function(replace(block))).reveal(_SOLVER)
 
 
@@ -269,7 +268,7 @@ class MinimizerRelease:
 
     @property
     def sensitivity(self) -> float:
-        """Return how many steps the integers of two neighbours differ by, at most, given the ideal minimizer."""
+        """Return the largest distance, in steps, of the integers of two neighbours given the ideal minimizer."""
         return FINE + math.sqrt(len(self.centre))
 
     @property

@@ -3,8 +3,7 @@
 At each of ``t`` released points a row gives the gradient ``x~ (y - b'(x~'theta))``, clipped in length, or the
 curvature ``b'' x~ x~'``, truncated in ``sqrt(b'') |x~|``. Both are an integer direction times a rounded length, so
 the sums are exact in any order, and the released figures have discrete Gaussian noise (proofs/noise.md, 14), in the
-lab as
-in a release.
+lab as in a release.
 """
 
 import math
@@ -22,11 +21,11 @@ from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, in_steps
 from pmtcore.mechanisms.whitening import ROWS_PER_TILE
 
-# Numbers in memory at once for each quantity: points times columns of a block.
+# Most numbers in memory at once for each quantity: points times columns of a block.
 _NUMBERS_AT_ONCE = 2**19
-# Steps of a clipped length: with those of a direction 2^36, and 2^15 columns have room below 2^53.
+# Grid steps of a clipped length: times those of a direction 2^36, so that a sum over 2^15 columns is below 2^53.
 SIZES = 2**14
-# Units to the bound of a sum of clipped gradients.
+# Grid steps of a clipped gradient to its bound.
 GRADIENT = STEPS * SIZES
 # Replace-one sensitivity of a sum of vectors no longer than 1.
 GRADIENT_SENSITIVITY = 2.0
@@ -40,7 +39,7 @@ HISTOGRAM_SENSITIVITY = math.sqrt(2)
 class LengthCounts:
     """Histograms of ``|x~ (y - b'(x~'theta))|`` or ``sqrt(b'') |x~|``, in words (2, t, K), in units of 2^-30 rows.
 
-    A row of zeros (a missing value, a person's filler) is in no bin: it has no gradient to clip.
+    A row of zeros (of a missing value, or padding of a person's rows) is in no bin: its gradient is zero.
 
     Args:
         family: family of the response.

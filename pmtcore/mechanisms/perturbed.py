@@ -34,13 +34,14 @@ from pmtcore.mechanisms.noise import NoiseSource, in_the_lab, spherical, uniform
 
 # Modulus in units of zeta3 below which the fit would have no unique minimum.
 _LEAST_RELATIVE_MODULUS = 1e-9
-# Least modulus in units of the noise on the sum of scores: it pulls coefficients of length 1 by a thirtieth of that.
+# Least modulus in units of the noise on the sum of scores: its penalty gradient at length 1 is a thirtieth of the
+# noise.
 _HARMLESS_PULL = 1 / 30
 # With a lasso, released coefficients below this many standard deviations of the covering noise are 0.
 _NEGLIGIBLE_SDS = 50.0
 # Radius of the ball, over |centre| plus the predictor at which a loss of this curvature saturates.
 _RADIUS_PER_SCALE = 100.0
-# Quantiles of a variance: far more than trials.
+# Number of quantiles from which a variance is drawn: far more than trials.
 _VARIANCE_QUANTILES = 20_000
 
 
@@ -114,9 +115,8 @@ class Mechanism:
             trials: number of independent releases.
 
         Guarantee: ``split.promise`` (proofs/erm.md, 15.2 to 15.5) for the bits that leave (proofs/minimizer.md, 21).
-        A hundredth of
-        epsilon, or a fiftieth of mu, pays for the error of the computed minimizer; coefficients that only the small
-        covering noise distinguishes from 0 are set to 0, which is post-processing.
+        A hundredth of epsilon, or a fiftieth of mu, pays for the error of the computed minimizer. Lasso coefficients
+        that differ from 0 by covering noise only are set to 0, which is post-processing.
 
         Raises:
             ValueError: rows are longer, or have another loss, than was accounted for.
@@ -206,7 +206,7 @@ def restore_solver_budget(split: BudgetSplit, planned: Budgeted) -> BudgetSplit:
 
 
 def expected_noise(terms: ObjectiveConstants, planned: Budgeted) -> Noise:
-    """Return approximately the noise at all that the Jacobian leaves of the budget, for choosing among moduli."""
+    """Return the approximate noise at the budget that the Jacobian leaves, for choosing among moduli."""
     inner = reserve_solver_budget(planned)
     if isinstance(inner, Gdp):
         return Noise(False, terms.gradient / noise_size(terms, inner.mu, inner.neighbours, rough=True))
@@ -260,7 +260,7 @@ def dp_erm(
         least = least_modulus(start, size, inner.mu, inner.neighbours) / 2
     else:
         size, least = 0.0, loss.curvature * radius**2 / (2 * (1 - share) * inner.epsilon)
-    # The noise that covers the solver's error grows as the modulus falls: a pull far below the noise costs nothing.
+    # A smaller modulus needs more covering noise, and shrinkage far below the noise costs nothing: hence a lower bound.
     noise = loss.score * radius / size if size else 0.0
     least = max(least, _LEAST_RELATIVE_MODULUS * loss.curvature * radius**2, _HARMLESS_PULL * noise)
     own = max(ridge, least) if not np.any(sharp) else ridge + least

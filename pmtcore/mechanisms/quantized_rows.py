@@ -1,8 +1,9 @@
 """Quantized rows (integer direction and length), shared by all multi-pass methods (proofs/noise.md, 14).
 
-A whitened row ``x~`` becomes ``x~/|x~|`` in whole multiples of ``2^-22``, no longer than 1, besides ``|x~|`` and the
-response. A released point enters through ``x~'theta``, a product of integers that stays below 2^53. So it has the
-same bits wherever a block is cut, and costs d products where whitening again would cost d squared.
+A whitened row ``x~`` is stored as its direction ``x~/|x~|`` in multiples of ``2^-22``, rounded to a length of at most
+1, with ``|x~|`` and the response. The linear predictor ``x~'theta`` at a released point is a product of integers below
+2^53. So its bits do not depend on how rows are cut into blocks, and it costs d products per row instead of the d
+squared of whitening again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pmtcore.base.private_rows import Arena, PrivateRows, RowCache
 from pmtcore.base.threads import Buffers
 from pmtcore.mechanisms.whitening import EXACT, Block, Product, Whitening
 
-# Steps of a direction: with the 2^30 of a point below 2^53, and a word of 32 bits holds it.
+# Grid steps of a direction: its product with a point of 2^30 steps is below 2^53, and it fits into 32 bits.
 STEPS = 2**22
 # The margin covers the error of the computed length (proofs/noise.md, 14).
 _SCALE_WITH_MARGIN = STEPS * (1 - 2.0**-40)
@@ -55,10 +56,10 @@ class QuantizedRows:
 
     @property
     def block(self) -> Block:
-        """Return the whitened block of rows that are not kept, before any direction was computed.
+        """Return the whitened block, before any direction was computed.
 
         Raises:
-            ValueError: only directions were kept.
+            ValueError: the rows are cached as directions only.
         """
         if self._made is None:
             raise ValueError("whitened rows are not kept")
@@ -77,7 +78,7 @@ class QuantizedRows:
     def directions(self) -> np.ndarray:
         """Return ``2^22 x~/|x~|`` (d, k), rounded towards zero; never longer than 2^22.
 
-        They are valid until another piece is asked for its own.
+        The array is reused: it is valid until the directions of another piece are requested.
         """
         if self._stored is not None:
             floats = self._buffers.take("values", self._stored.size).reshape(self._stored.shape)
@@ -101,9 +102,9 @@ class QuantizedRows:
 
 
 def in_steps(points: np.ndarray, steps: int = STEPS) -> np.ndarray:
-    """Return points (t, d) over the steps of a direction, a power of two, rounded to multiples of a power of two.
+    """Return points (t, d) divided by the steps of a direction and rounded to multiples of a power of two.
 
-    As many bits of their length remain as keep products with a direction below 2^53: 30 for 2^22 steps.
+    The precision is such that products with a direction stay below 2^53: 30 bits for 2^22 steps.
     """
     power = EXACT - int(steps).bit_length() - np.frexp(np.linalg.norm(points, axis=1))[1][:, None]
     return np.asarray(np.ldexp(np.rint(np.ldexp(points, power)) / steps, -power))

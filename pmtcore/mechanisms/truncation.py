@@ -39,8 +39,8 @@ def truncate(rows: np.ndarray, radius: float) -> np.ndarray:
 def bounded(rows: np.ndarray, radius: float) -> np.ndarray:
     """Truncate rows (k, d) so that the stored numbers are no longer than the radius in real arithmetic.
 
-    Each row is decided by itself. Nothing overflows: a row is divided by its largest entry first. A row that is not
-    finite becomes a row of zeros.
+    Rows are treated independently of each other. Lengths do not overflow, since a row is divided by its largest entry
+    first. A row that is not finite becomes a row of zeros.
     """
     with np.errstate(all="ignore"):
         top = np.max(np.abs(rows), axis=1)
@@ -89,8 +89,9 @@ def moment_and_cross_cost(gram: float, cross: float) -> float:
 
     Proof: proofs/sensitivity.md, 3.5.
 
-    No row moves both as far as it can move either: the second moves most where two rows point the same way, the first
-    where they are orthogonal. ``max over t of 2 (1 - t^2) gram + 2 (1 + t) cross``.
+    The two sensitivities are not reached by one replacement: that of the cross moment needs two parallel rows, that of
+    the moment two orthogonal ones. With t the cosine of the rows the cost is
+    ``max over t of 2 (1 - t^2) gram + 2 (1 + t) cross``.
 
     Args:
         gram: ``R^4/sigma_1^2``, for noise in a norm no longer than Frobenius'.

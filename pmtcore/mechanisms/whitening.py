@@ -9,8 +9,8 @@ conditioned ``L``, cells and matrix are split in two and three products are adde
 with a cell beyond the grid is scaled down by its own power of two, which :attr:`Block.lift` gives back; one that is not
 finite becomes a row of zeros. Each row is decided by itself.
 
-:func:`row_products` is the same for methods that take rows in floating point: no public spread, the full precision of a
-double, and a power of two for every row.
+:func:`row_products` does the same for methods that take rows in floating point: without public deviations, with nearly
+the precision of a double, and with a power of two for every row.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from scipy.linalg import solve_triangular
 
 from pmtcore.base.threads import Buffers
 
-# Bits that a double holds: sums of integers below 2^53 are exact in any order.
+# Bits of a double's integer range: sums of integers below 2^53 are exact in any order.
 EXACT = 53
-# A cell up to 2^7 public deviations off is taken as it is; beyond, its row is scaled down.
+# A cell up to 2^7 public deviations from the mean is not scaled; beyond, its row is scaled down.
 _RANGE_BITS = 7
-# Bits of a whitened row's usual length that the rounding of cells leaves: as many as the grid of moments has.
+# Bits of precision, after rounding of cells, of a whitened row of usual length; the grid of moments has as many.
 _LENGTH_BITS = 15
-# Bits that the rounding of the matrix leaves: 1e-6 of a coefficient, a hundredth of sampling at n = 1e8.
+# Bits of precision after rounding of the matrix: 1e-6 of a coefficient, a hundredth of the sampling error at n = 1e8.
 _MATRIX_BITS = 18
 # Bits of a cell's half where one product is too coarse.
 _HALF_BITS = 26
-# Powers of two by which a row may be scaled down; a cell beyond 2^507 deviations counts as not finite.
+# Largest power of two by which a row is scaled down; a cell beyond 2^507 deviations counts as not finite.
 _MOST_HALVINGS = 500
-# Cells of a block: each numpy call takes the interpreter's lock again, so that two threads with blocks of a quarter of
-# these wait for each other; one thread is as fast with either (decision 120).
+# Cells of a block. With a quarter of these two threads spend their time waiting for the interpreter's lock, which each
+# numpy call takes again; one thread is as fast with either (decision 120).
 _CELLS_PER_BLOCK = 360_000
 # Least and largest number of columns of a block: sums of integers of 36 bits over so many stay below 2^53.
 _FEWEST, MOST_COLUMNS = 512, 2**15
-# Outputs of one matrix product: narrower strips use less of a triangle, and BLAS less of a core.
+# Outputs of one matrix product. Narrower strips skip more of a triangle's zeros, but BLAS is less efficient on them.
 _OUTPUTS_PER_PRODUCT = 64
-# Blocks are whole tiles of rows, so that loops are long and numpy adds in one order.
+# Blocks have a multiple of so many rows (a tile), so that loops are long and numpy adds in one order.
 ROWS_PER_TILE = 64
 # Numbers of rows that are split and multiplied at once: with their halves they fit into a core's cache.
 _NUMBERS_AT_ONCE = 2**14
@@ -72,10 +72,10 @@ class Block:
     _known: tuple[int, np.ndarray | None] = (0, None)  # coordinates whose squares are added up
 
     def lengths(self, coordinates: int) -> np.ndarray:
-        """Return the lengths (k,) of the first coordinates of each column, not lifted.
+        """Return the lengths (k,) of the first coordinates of each column, before multiplication by ``lift``.
 
-        They are added in an order that no block changes. A call for more coordinates continues from the squares of the
-        call before.
+        The order of summation does not depend on the block. A call for more coordinates continues from the squares of
+        the previous call.
         """
         first, before = self._known
         part = self.values[first:coordinates]
@@ -93,7 +93,7 @@ class Whitening:
 
     Args:
         factor: L (D, D), lower triangular.
-        intercept: the first feature is 1 in every row (and 0 in a row that was left out).
+        intercept: whether the first feature is 1 in every row (and 0 in a row that is replaced by zeros).
     """
 
     factor: np.ndarray
@@ -162,7 +162,7 @@ class Whitening:
 
         Args:
             wanted: (E, D), public.
-            alike: number of its first rows that share one unit; each other row has its own.
+            alike: number of the first rows of ``wanted`` that share one unit; each other row has its own.
         """
         matrix = np.asarray(wanted @ self.base)
         room = EXACT - (_HALF_BITS if self.halved else self.cell_bits + _RANGE_BITS)

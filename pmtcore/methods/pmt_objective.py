@@ -1,11 +1,11 @@
 """``pmt-objective``: a generalized linear fit from one noisy objective, centred at the public fit.
 
-Whitened rows, one noise draw (``objective``), where the papers' Newton methods draw ``2T``. What comes out is a
-released score at the minimizer: it is solved for the private fit, with public rows for the curvature, and combined with
-the public fit by precision (``score_equation``): both post-processing. Neighbours: replace-one. Public: the public
-data, n, clip, modulus. Goes past the papers; proofs in ``docs/proofs/objective.md``, 9. The design
-weights rows beyond four radii down further; here rows are clipped at ``reach`` radii and the modulus grows with it,
-which is what the proof needs (decision 0009).
+The objective is perturbed by one noise draw on whitened rows (``objective``); the papers' Newton methods make ``2T``
+draws. The minimizer determines a noisy score at that point. From the score and the curvature of public rows the private
+fit is estimated, and combined with the public fit by precision (``score_equation``); both are post-processing.
+Neighbours: replace-one. Public: the public data, n, clip, modulus. Goes past the papers; proofs in
+``docs/proofs/objective.md``, 9. Rows are clipped at ``reach`` radii, and the modulus grows with it, as the proof needs
+(decision 0009).
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ from pmtcore.public.clipping import HARMLESS
 from pmtcore.public.moments import PublicData, back_transform, inverse_root
 from pmtcore.public.shape import Clip, choose_clip
 
-# Noise that covers the solver's error, on a coefficient, in units of that on a coordinate of the score.
+# Covering noise (for the solver's error) on a coefficient, in units of the noise on a score, below which it is
+# negligible.
 _NEGLIGIBLE_COVER = 1.0
-# Factors on the modulus that are tried where the cover is not negligible.
+# Candidate factors on the modulus where the covering noise is not negligible.
 _MODULI = tuple(4.0**power for power in range(10))
 
 
@@ -100,7 +101,7 @@ class ObjectivePlan(ScorePlan, IterativePlan[RowCache[Rows]]):
 
     @cached_property
     def equation(self) -> ScoreEquation | None:
-        """Return the equation that the score at a minimizer is put into; ``None`` without public rows."""
+        """Return the equation for the score at a minimizer; ``None`` without public rows."""
         if self.public.rows is None:
             return None
         mechanism, frame = self.mechanism, Frame(self.public, self.n)
@@ -110,10 +111,10 @@ class ObjectivePlan(ScorePlan, IterativePlan[RowCache[Rows]]):
         return replace(equation, noise=noise + mechanism.covering**2 * curvature @ curvature)
 
     def with_solvable_modulus(self) -> ObjectivePlan:
-        """Return this plan with the modulus, at least the one asked for, that leaves the least predicted error.
+        """Return this plan with the modulus of least predicted error, at least the one in the parameters.
 
-        The error that rounding leaves in a sum over n rows grows faster than n, and the noise that covers it is that
-        error over the modulus. Where it is negligible the modulus stays (proofs/objective.md, 9.5).
+        The rounding error of a sum over n rows grows faster than n, and the noise that covers it is that error over the
+        modulus. Where this noise is negligible the modulus is not changed (proofs/objective.md, 9.5).
         """
         mechanism = self.mechanism
         if self.equation is None or mechanism.covering < _NEGLIGIBLE_COVER * mechanism.noise / self.n:
@@ -154,9 +155,10 @@ class ObjectivePlan(ScorePlan, IterativePlan[RowCache[Rows]]):
 
     @property
     def distance(self) -> np.ndarray:
-        """Return the expected second moment (d, d) of the distance from a minimizer to the private fit.
+        """Return the expected second moment (d, d) of the private fit minus a minimizer.
 
-        Noise moves a minimizer, and the modulus pulls it to the public fit: ``(H + p I)^{-1} (p^2 V + noise) (...)``.
+        Noise and the modulus p, which shrinks to the public fit, give ``(H + p I)^{-1} (p^2 V + noise) (H + p
+        I)^{-1}``.
         """
         equation = self.solvable
         centre, spread = equation.frame.start
@@ -196,7 +198,7 @@ class ObjectiveOutcome(StatisticOutcome[ObjectivePlan]):
 
     @cached_property
     def posterior(self) -> Posterior | None:
-        """Return what the scores at the minimizers say together with the public fit; ``None`` without public rows.
+        """Return the posterior from the scores at the minimizers and the public fit; ``None`` without public rows.
 
         Proof: proofs/objective.md, 9.3.
         """
@@ -216,7 +218,7 @@ class ObjectiveOutcome(StatisticOutcome[ObjectivePlan]):
         return None if self.posterior is None else self.plan.bands(self.posterior)
 
     def notes(self) -> tuple[str, ...]:
-        """Return a note on what is missing without public rows."""
+        """Return a note on the bias by the modulus, which is not corrected without public rows."""
         return (Note(ReleaseNote.MODULUS_PULLS),) if self.plan.equation is None else ()
 
 
@@ -244,7 +246,8 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: ObjectiveParam
     noise = noise_sd(1.0, budget.mu) / n
     clip = choose_clip(around, n, noise) if reaches is None else choose_clip(around, n, noise, (max(reaches[0], 1.0),))
     if public.rows is not None:
-        # Private rows may be longer than public ones: where noise is harmless they are not clipped (decision 175).
+        # Private rows may be longer than public ones: the radius is at least the one with negligible noise (decision
+        # 175).
         frame = Frame(public, n)
         hessians = frame.hessians(frame.slopes(frame.start[0][None])) + frame.penalty
         harmless = min(frame.negligible_noise_bounds(hessians, noise, HARMLESS)[0], LARGEST_BOUND * np.max(frame.norms))

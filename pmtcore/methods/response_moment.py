@@ -3,12 +3,12 @@
     H = (1/n) sum x_i x_i'                              exact: the covariates are declared public
     q = (1/n) sum z_i r_i min(1, R/(||z_i|| |r_i|)) + g,   z = C^{-1} x,  CC' = H,  r = (y - x'beta_B)/s_B - z'delta
 
-A response moves its own summand along ``z_i`` alone and by at most 2R, whatever it is: one clipped cross moment is all
-that is paid for (equation 1 of the proof), at the public fit first and then at what that gave, each with a histogram
-that chooses R, as the gradients of ``joint-pmt`` have it. A residual is clipped at ``R/||z_i||``, of all public bounds
-with that sensitivity the widest (equation 2). In z the Gram matrix is the identity, so q over the unclipped share is
-the way to the fit itself; public fit and passes are combined by precision (equation 3).
-Neighbours: the response of one row replaced. Public: the covariates, as the user declares; public rows, n.
+A response changes its own summand along ``z_i`` only, and by at most 2R (equation 1 of the proof). Each of two passes
+releases a histogram, which chooses R, and a clipped cross moment: at the public fit, then at the estimate after the
+first. A residual is clipped at ``R/||z_i||``, the largest public bound with that sensitivity (equation 2). In z the
+Gram matrix is the identity, so that q over the unclipped share estimates the remaining correction; public fit and
+passes are combined by precision (equation 3). Neighbours: the response of one row replaced. Public: the covariates, as
+the user declares; public rows, n.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.ridge import ridge_regularized_public
 
 _DECLARED = Curator("the user has declared the covariates public, and it depends on nothing else")
-# Whitened rows count as no longer in H, so that a sum of 2^21 rows fits into 63 bits.
+# Cap on the length of whitened rows in H, so that a sum of 2^21 rows fits into 63 bits.
 LONGEST = 2.0**11
-# Steps of a product of two whitened coordinates: H is wrong by less than a millionth.
+# Grid steps of a product of two whitened coordinates: the rounding error of H is below a millionth.
 PRODUCT = 2.0**20
-# Added to the eigenvalues of H in the whitening, in units of their mean and that of the public rows: a column may be
-# constant in the private rows, or missing in all of them.
+# Ridge on H in the whitening, in units of the mean eigenvalue plus 1: a column may be constant in the private rows, or
+# missing in all of them.
 LEAST_EIGENVALUE = 1e-6
-# Of what the histograms leave of mu^2, for the pass at the public fit; shares from .1 to .55 change the error on tune
-# by .03. Beside that of joint-pmt it is .960, .897 and .844 at mu .15, 1.5 and 4.5 there (108 settings), on check .895,
-# .814 and .705 (90).
+# Share of the pass at the public fit in the mu^2 that the histograms leave; shares from .1 to .55 change the error on
+# tune by .03. The ratio of the error to that of joint-pmt is .960, .897 and .844 at mu .15, 1.5 and 4.5 there (108
+# settings), and .895, .814 and .705 on check (90).
 FIRST_SHARE = 0.4
 
 
 @dataclass(frozen=True, eq=False)
 class PublicCoordinates:
-    """The coordinates z of the private rows: public, since the covariates are.
+    """Coordinates z that whiten the private rows; they are public, since the covariates are.
 
     Attributes:
         moment: H (d, d), in the coordinates that the public rows whiten.
@@ -67,18 +67,18 @@ class PublicCoordinates:
 
     @property
     def whitening(self) -> np.ndarray:
-        """Return C (d, d), ``CC' = H`` with a millionth of the mean eigenvalue, and of the public one, added."""
+        """Return C (d, d) with ``CC' = H`` plus a ridge of a millionth of the mean eigenvalue plus 1."""
         least = LEAST_EIGENVALUE * (1 + np.trace(self.moment) / self.public.d)
         return np.asarray(np.linalg.cholesky(self.moment + least * np.eye(self.public.d)))
 
     @property
     def design(self) -> np.ndarray:
-        """Return the Gram matrix (d, d) in z: the identity, but for directions that no private row has."""
+        """Return the Gram matrix (d, d) in z: the identity, except in directions without private variance."""
         return whiten(self.whitening, whiten(self.whitening, self.moment).T)
 
     @property
     def quantizer(self) -> Quantizer:
-        """Return what makes ``(z, (y - x'beta_B)/s_B)`` of a row."""
+        """Return the quantizer of rows ``(z, (y - x'beta_B)/s_B)``."""
         d, factor = self.public.d, self.public.factor.copy()
         factor[:, :d] = factor[:, :d] @ self.whitening
         return Quantizer(Whitening(factor, self.public.has_intercept).product_for(np.eye(d + 1), d + 1), d)
@@ -100,7 +100,7 @@ class Estimate:
 
     @classmethod
     def at_start(cls, where: PublicCoordinates, n: int, trials: int) -> Estimate:
-        """Return the public fit with its own error and that of a fit to n rows."""
+        """Return the public fit, with the covariance of its error and of the sampling error of n rows."""
         d, root = where.public.d, where.whitening
         prior = root.T @ (where.public.fit_covariance + np.eye(d) / n) @ root
         nothing = np.zeros((trials, d, d))
@@ -151,11 +151,11 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
         return 1 + 2 * len(self.passes)
 
     def measure(self, rows: PrivateRows) -> Private[CovariatesAndRows]:
-        """Return H, into which no response enters, and the rows in the coordinates that it whitens."""
+        """Return H, which does not depend on responses, and the rows in the coordinates z."""
         covariates = Quantizer.features_only(self.public.feature_root, self.public.has_intercept)
         words = rows.sum(lambda x, y: covariate_moment(covariates(x, np.zeros(len(y))), self.public.d))
         values, vectors = np.linalg.eigh(from_words(words.reveal(_DECLARED)).astype(float) / (PRODUCT * self.n))
-        # Of few rows the rounding may leave an eigenvalue below 0.
+        # With few rows rounding may leave an eigenvalue below 0.
         moment = (vectors * np.maximum(values, 0.0)) @ vectors.T
         return Private(CovariatesAndRows(moment, PublicCoordinates(self.public, moment).quantizer.pieces(rows)))
 
@@ -175,9 +175,9 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
         return ResponseOutcome(self, where, estimate, tuple(gradients))
 
     def errors(self, where: PublicCoordinates, estimate: Estimate) -> tuple[ErrorPart, ErrorPart, ErrorPart]:
-        """Return what noise and public fit, sampling, and clipping leave, in the units of the table, first trial.
+        """Return the first trial's error parts, in table units: noise with public fit, sampling, clipping.
 
-        No sampling variance is below that of equal variances, ``s^2 H^{-1}/n``, whose H is that of the private rows.
+        Sampling variances are at least the homoscedastic ones, ``s^2 H^{-1}/n`` with the H of the private rows.
         """
         public, residual = self.public, self.public.left_out_residual
         rows = whiten(where.whitening, public.whitened_in_sample[:, :-1] * residual[:, None])
@@ -191,7 +191,7 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
         return noise, sampling, clipping
 
     def predicted(self) -> Prediction | None:
-        """Return the errors to expect where the private rows are as the public ones."""
+        """Return the expected standard errors if private and public rows are of one population."""
         where = PublicCoordinates(self.public, np.eye(self.public.d))
         trials = len(self.passes[0].rehearsal.bound)
         estimate = Estimate.at_start(where, self.n, trials)

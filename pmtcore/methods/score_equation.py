@@ -1,11 +1,12 @@
-"""A released score of private rows at a point, solved for their fit: public rows stand for the curvature.
+"""Estimate of the private fit from a released score at one point, with the curvature of public rows.
 
 Proof: proofs/score.md, 10.
 
     mean_pub w x~ (b'(x~'theta) - b'(x~'t)) + P (theta - t) = q + B - P t
 
-q is the released score at t, w the weights of clipped rows, B what clipping took from public rows. The solution is the
-mode of the posterior given q: ``pmt-score`` has t at the public fit, ``pmt-objective`` at its minimizer.
+q is the released mean score at t, w the weights of clipped rows, B the mean score that clipping removes from public
+rows, and P the penalty. The equation is solved for theta, weighted by its covariance and combined with the public
+prior: the posterior mode given q. In ``pmt-score`` t is the public fit, in ``pmt-objective`` the released minimizer.
 """
 
 from abc import abstractmethod
@@ -23,25 +24,25 @@ from pmtcore.public.bands import ErrorPart, limits
 from pmtcore.public.gaussian_update import inflate_on_conflict
 from pmtcore.public.shape import Clip, LeftOutRows
 
-# What errors are longer by than their covariance says, which is of first order and takes the public fit's as known:
-# bands of 22 settings of *tune* (m = 5d, mu .5 and 1.5) cover .90 to .93 at 1
-# and .94 to .95 at 1.3; on *check* .94. A prediction has this; bands have that of simulated rows.
+# Ratio of actual errors to standard deviations in a prediction; intervals use the ratio on simulated rows. The
+# covariance is of first order and takes that of the public fit as known: intervals of 22 settings of *tune* (m = 5d, mu
+# .5 and 1.5) cover .90 to .93 with a ratio of 1 and .94 to .95 with 1.3; on *check* .94.
 _USUAL_ERROR_RATIO = 1.3
-_MOST_STEPS = 60  # of Levenberg and Marquardt, from the public fit, which is near
-_SETTLED = 1e-10  # a step of this length, for coefficients of length 1, is the last one
-# Over simulated rows, twice the logarithm of the posterior need not be nearer to its largest value than about this.
+_MOST_STEPS = 60  # most Levenberg-Marquardt steps from the public fit
+_SETTLED = 1e-10  # length of a step, relative to the coefficients, that ends the iteration
+# The same as a decrease of minus twice the log posterior, for simulated rows, which need less precision.
 _SETTLED_SIMULATED = 0.01
-# The curvature's error depends on how far the fit is from the point, the fit on that error.
+# Iterations between the fit and the covariance of the equation, which depend on each other.
 _ERROR_ROUNDS = 3
-# Variances of the prior where it is not to count.
+# Factor on the prior variances where the public fit is not combined.
 _UNINFORMATIVE_FACTOR = 1e4
-# A direction that the prior knows a million times better than another is one without freedom, up to rounding.
+# Lower bound on the prior's eigenvalues relative to the largest, so that it can be inverted.
 _LEAST_PRIOR = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Fits (t, d) in whitened coordinates, and the covariance (t, d, d) of their distance to that of private rows."""
+    """Fits (t, d) in whitened coordinates, and the covariance (t, d, d) of the private fit around them."""
 
     fits: np.ndarray
     covariance: np.ndarray
@@ -78,14 +79,14 @@ class ScoreEquation:
 
     @cached_property
     def _clipped(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return what clipping took from the mean public score (d,), and the covariance (d, d) of its difference.
+        """Return the mean score that clipping removes from public rows (d,), and its covariance (d, d).
 
-        Where public rows have no response, a residual's mean is taken to be 0 for all features: nothing is added back.
+        Without the response the mean is zero, as if residuals had mean zero at all features.
         """
         frame, rows = self.frame, self.rows
         if not frame.public.labelled:
-            lost = rows.features - rows.shortened * rows.weights[:, None]
-            parts = lost * frame.residuals(rows.centre[None])[0][:, None]
+            removed = rows.features - rows.shortened * rows.weights[:, None]
+            parts = removed * frame.residuals(rows.centre[None])[0][:, None]
             return np.zeros(frame.public.d), parts.T @ parts / frame.m / frame.n
         unclipped = replace(rows, factors=np.ones(frame.m), weights=np.ones(frame.m))
         parts = unclipped.scores(frame.public.family) - rows.scores(frame.public.family)
@@ -108,23 +109,23 @@ class ScoreEquation:
         return np.asarray(rows.weights * (mean(rows.predictors(fits)) - mean(rows.predictors(points))))
 
     def moved(self, points: np.ndarray, fits: np.ndarray) -> np.ndarray:
-        """Return how far the penalized mean score (t, d) moves from points (t, d) to fits (t, d)."""
+        """Return the change of the penalized mean score (t, d) from points (t, d) to fits (t, d)."""
         change = self._changes(points, fits) @ self.rows.shortened / self.frame.m
         return np.asarray(change + (fits - points) @ self.frame.penalty)
 
     def _error(self, points: np.ndarray, fits: np.ndarray, covariance: np.ndarray | None = None) -> np.ndarray:
-        """Return the covariance (t, d, d) of the equation: noise, clipping, and the left side a mean of m rows.
+        """Return the covariance (t, d, d) of the equation: of the noise, of clipping, and of its public left side.
 
         Args:
             points: where the scores were released (t, d).
-            fits: the private fits are expected around these (t, d).
-            covariance: with this covariance (t, d, d); ``None``: exactly there.
+            fits: means of the private fits (t, d).
+            covariance: of the private fits around these means (t, d, d); ``None``: zero.
         """
         x = self.rows.shortened
         squares = self._changes(points, fits) ** 2
         if covariance is not None:
             slopes = self.rows.slopes(self.frame.public.family, fits)
-            squares = squares + slopes**2 * np.stack([np.sum((x @ one) * x, axis=1) for one in covariance])
+            squares = squares + slopes**2 * np.stack([np.sum((x @ matrix) * x, axis=1) for matrix in covariance])
         known = self.noise + self._clipped[1]
         return np.stack([known + self._sampled(x * np.sqrt(square)[:, None]) for square in squares])
 
@@ -134,10 +135,10 @@ class ScoreEquation:
         return np.asarray(np.linalg.inv(hessians @ np.linalg.solve(error, hessians) + np.linalg.inv(prior)))
 
     def expected(self, distance: np.ndarray) -> Posterior:
-        """Return the posterior that alike rows would leave.
+        """Return the posterior to expect if private and public rows are of one population.
 
         Args:
-            distance: expected second moment (d, d) of the distance from the point of the score to the private fit.
+            distance: expected second moment (d, d) of the private fit minus the point of the score.
         """
         centre = self.frame.start[0][None]
         return Posterior(centre, self._left(centre, self._error(centre, centre, distance[None]), self._prior))
@@ -145,13 +146,13 @@ class ScoreEquation:
     def solve(self, points: np.ndarray, scores: np.ndarray, settled: float = -1.0) -> Posterior:
         """Return the posterior for mean scores (t, d) released at points (t, d), without the penalty.
 
-        The prior is widened where the score is longer than it explains (proofs/shrinkage.md, 6.1).
+        The prior covariance is inflated where it conflicts with the score (proofs/shrinkage.md, 6.1).
 
         Args:
             points: where the scores were released (t, d).
             scores: (t, d).
-            settled: a step that lowers twice the negative logarithm of the posterior by at most this is the last one;
-                below 0: none, the length of a step decides.
+            settled: decrease of minus twice the log posterior that ends the iteration; negative: only the length of a
+                step ends it.
         """
         centres = np.tile(self.frame.start[0], (len(scores), 1))
         target = scores + self._clipped[0] - points @ self.frame.penalty
@@ -176,16 +177,16 @@ class ScoreEquation:
         fits: np.ndarray,
         settled: float,
     ) -> np.ndarray:
-        """Return minimizers (t, d) of the square of the equation in units of its error, plus the prior's pull.
+        """Return the posterior modes (t, d) by the Levenberg-Marquardt method.
 
-        Levenberg's damping, all trials at once; each stops by itself.
+        They minimize the squared residual of the equation in the metric of its covariance, plus the prior's quadratic.
 
         Args:
             points: where the scores were released (t, d).
-            target: right sides (t, d).
+            target: right-hand sides (t, d).
             error: covariance of the equation (t, d, d).
             precision: of the prior (t, d, d).
-            fits: to begin with (t, d).
+            fits: initial fits (t, d).
             settled: see :meth:`solve`.
         """
         centre, d = self.frame.start[0], self.frame.public.d
@@ -225,7 +226,7 @@ class ScoreEquation:
 
 @dataclass(frozen=True)
 class ScorePlan(RehearsedPlan, Plan):
-    """A plan whose release is a score, which the equation is solved for."""
+    """A plan that releases a score, from which :class:`ScoreEquation` estimates the fit."""
 
     # Sampling errors are summed over groups first.
     clusters_errors = True
@@ -233,16 +234,16 @@ class ScorePlan(RehearsedPlan, Plan):
     @property
     @abstractmethod
     def equation(self) -> ScoreEquation | None:
-        """Return the equation that a released score is put into; ``None`` without public rows."""
+        """Return the equation for a released score; ``None`` without public rows."""
 
     @property
     @abstractmethod
     def distance(self) -> np.ndarray:
-        """Return the expected second moment (d, d) of the distance from the point of the score to the private fit."""
+        """Return the expected second moment (d, d) of the private fit minus the point of the score."""
 
     @abstractmethod
     def simulated_score(self, rows: PrivateRows, draw: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return a point (d,) and the score (d,) there, of simulated rows in place of n private ones, with noise.
+        """Return a point (d,) and the noisy score (d,) there of simulated rows, with the noise for n private rows.
 
         Args:
             rows: any number of simulated rows in the coordinates of the table.
@@ -269,27 +270,27 @@ class ScorePlan(RehearsedPlan, Plan):
         """Return errors and covariances of scores of simulated rows."""
         frame = self.frame
         drawn = [simulated(frame, draw) for draw in range(DRAWS)]
-        tables = [one.private(frame.features, self.public.names, None) for one in drawn]
+        tables = [table.private(frame.features, self.public.names, None) for table in drawn]
         points, scores = zip(*(self.simulated_score(rows, draw) for draw, rows in enumerate(tables)), strict=True)
         posterior = self.solvable.solve(np.array(points), np.array(scores), _SETTLED_SIMULATED)
-        return posterior.fits - np.stack([one.fit for one in drawn]), posterior.covariance
+        return posterior.fits - np.stack([table.fit for table in drawn]), posterior.covariance
 
     def left(self, posterior: Posterior, error_ratios: np.ndarray) -> ErrorPart:
-        """Return what is left open in the first trial, in the units of the table.
+        """Return the privacy part of the first trial's error, in the units of the table.
 
         Args:
             posterior: of the equation.
-            error_ratios: what errors (d,) are longer by than its covariance says.
+            error_ratios: factors (d,) by which actual errors exceed the standard deviations of its covariance.
         """
         return ErrorPart.of(self.in_table(posterior.covariance[0]) * np.outer(error_ratios, error_ratios))
 
     def bands(self, posterior: Posterior) -> Bands:
-        """Return the bands of the first trial; noise, clipping and the rough curvature are one part."""
+        """Return the intervals of the first trial; noise, clipping and the error of the curvature are one part."""
         estimate = self.frame.to_table(posterior.fits[0])
         return limits(estimate, self.left(posterior, self.error_ratios), self.solvable.sampling(posterior))
 
     def predicted(self) -> Prediction | None:
-        """Return the same parts, expected from public rows; ``None`` without public rows."""
+        """Return the expected standard errors from public rows; ``None`` without public rows."""
         if self.equation is None:
             return None
         expected = self.equation.expected(self.distance)
