@@ -20,14 +20,16 @@ from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Data, Losses, Penalty, Solution, minimize, model_minimum
 
 REGULARIZERS = ("ridge", "bridge", "lasso", "elastic-net")
-_LEAST_SIZE = 1e-8  # |theta| below it gets the weight of it
-_STILL_MOVE = 1e-7  # a fit that moves less has ended
-_ROUGH_FACTOR = 100.0  # times the tolerance of a last fit: what earlier rounds may be off by
-_SLIGHT_CURVATURE = 0.1  # of that: along a way where a quadratic model stands for losses of rows up to length 20
-# Last rounds in which a sign must stay for a coefficient to be one: what fluctuates is set to 0 (D, 3.5)
+_LEAST_SIZE = 1e-8  # lower bound on |theta| in the weights
+_STILL_MOVE = 1e-7  # largest change of a coefficient at which a fit has converged
+_ROUGH_FACTOR = 100.0  # tolerance of earlier rounds over that of the last
+# Largest curvature along a step, over the tolerance, for which the quadratic model replaces the losses (rows up to 20
+# long)
+_SLIGHT_CURVATURE = 0.1
+# Number of last rounds in which the sign of a selected coefficient must not change; others are set to 0 (D, 3.5)
 _SETTLED_ROUNDS = 5
-_LEAST_GAIN = 1e-6  # of the Jacobian's share: a pass that retrieves less changes nothing that is seen
-_NEGLIGIBLE_SIZE = 1e-4  # what counts as zero after the iterations, as the paper's fluctuating estimates do
+_LEAST_GAIN = 1e-6  # share of the Jacobian's budget below which retrieval is negligible
+_NEGLIGIBLE_SIZE = 1e-4  # coefficients below it are set to 0 after the iterations, as the paper's fluctuating estimates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +42,7 @@ class Target:
         gamma: bridge ``|theta|^(2 - gamma)``; lasso is 1.
         kappa: share of the square in the elastic net ``Lambda (|theta| + kappa theta^2)``.
         floor: Lambda0, for strong convexity.
-        moor: the larger of the two (Table 2), or their sum (Claim 2).
+        moor: whether the weight is the larger of target and Lambda0 (Table 2), or their sum (Claim 2).
         printed: weights as printed (E14).
     """
 
@@ -61,7 +63,7 @@ class Target:
 
     @property
     def square(self) -> float:
-        """Weight of ``theta_j^2`` in the target itself."""
+        """Return the weight of ``theta_j^2`` in the target itself."""
         return self.lam if self.kind == "ridge" else self.lam * self.kappa if self.kind == "elastic-net" else 0.0
 
     @property
@@ -82,7 +84,7 @@ class TargetStack:
     Attributes:
         scale, square, floor: numbers of each target (t, 1).
         gamma: exponent of each (t, 1), or of all.
-        moor: whether the larger of weight and Lambda0 is taken (t, 1); else their sum.
+        moor: whether the weight is the larger of target and Lambda0 (t, 1); else their sum.
     """
 
     scale: np.ndarray
@@ -205,7 +207,7 @@ def limit(data: Losses[Loss], b: np.ndarray, weights: np.ndarray, tolerance: flo
 
 @dataclass(frozen=True)
 class Iterated:
-    """Where the iterations ended: coefficients (t, p) with zeros set, and the last weights a (t, p)."""
+    """Result of the iterations: coefficients (t, p), negligible ones set to 0, and the last weights a (t, p)."""
 
     theta: np.ndarray
     weights: np.ndarray
@@ -237,7 +239,7 @@ def iterate(
         return _literally(data, b, targets, rounds, absolute=turned, rows=rows)
     stack = TargetStack.of(targets if len(targets) == t else [targets[0]] * t)
     weights = np.array(np.broadcast_to(stack.start(), (t, p)))
-    # The first weights have no Lambda in them, so fits that share a draw of b mostly begin with one and the same fit.
+    # The first weights do not depend on Lambda, so that fits with the same b mostly have the same first fit.
     apart, of = np.unique(np.hstack([b, weights]), axis=0, return_inverse=True)
     rough = _loose(data) * _ROUGH_FACTOR
     first = limit(data, apart[:, :p], apart[:, p:] + 1e-9, rough, start=np.zeros((len(apart), p)))
@@ -250,7 +252,8 @@ def iterate(
         signed = np.where(selects, np.minimum(b[live], 0.0) * np.sign(before), b[live])
         penalty = Penalty(signed, 2 * weights[live], centre[: len(live)], sharp, matrix)
         if count < rounds - 2:
-            # Rounds before the last only prepare the next weights, so a rough fit, begun at the last one, is enough.
+            # Fits before the last round only determine weights, for which a rough fit, started at the previous,
+            # suffices.
             theta[live] = known.approximate_minimizers(
                 data, live, penalty, before, tolerance=_loose(data) * _ROUGH_FACTOR
             )
@@ -279,9 +282,9 @@ class _DerivativeCache:
     def approximate_minimizers(
         self, data: Losses[Loss], live: np.ndarray, penalty: Penalty, start: np.ndarray, *, tolerance: float
     ) -> np.ndarray:
-        """Return minimizers (k, p) of some fits to a tolerance; from the model alone where that is accurate enough.
+        """Return minimizers (k, p) of some fits to a tolerance, from the quadratic model where it is accurate enough.
 
-        A gradient is off its model's by at most ``R/2`` times the curvature along the way, R the length of a row.
+        The error of the model's gradient is at most ``R/2`` times the curvature along the step, R the length of a row.
         """
         hessian = self.hessian[live]
         gradient = self.gradient[live] + np.einsum("tij,tj->ti", hessian, start - self.place[live])
@@ -307,7 +310,7 @@ class Augmentation:
 def _literally(
     data: Losses[Loss], b: np.ndarray, targets: list[Target], rounds: int, *, absolute: np.ndarray, rows: Augmentation
 ) -> Iterated:
-    """Run steps 3 to 8 of Algorithm 1; for the selection signs are turned, and what has no settled sign is set to 0."""
+    """Run steps 3 to 8 of Algorithm 1; in a selection, coefficients whose sign does not settle are set to 0."""
     t, p = b.shape
     theta, weights = np.zeros((t, p)), np.zeros((t, p))
     for k in range(t):

@@ -15,7 +15,7 @@ from pmtcore.base.symmetric import from_upper_triangle, upper_indices
 Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 # Numbers in memory at once: 32 MB.
 _NUMBERS_AT_ONCE = 4_000_000
-# Up to so many fits go one by one: making all products of columns costs as much as ten Hessians.
+# Number of fits up to which Hessians are computed one by one: all products of columns cost as much as ten Hessians.
 _MOST_FITS_ONE_BY_ONE = 4
 # So many columns have more products than a block of rows and its fits fill: fits of them go one by one too, which at 97
 # columns takes a quarter of the time for 14 fits and as long for 60.
@@ -91,7 +91,7 @@ class Rows:
         return gradient
 
     def hessian(self, loss: RowLoss, theta: np.ndarray) -> np.ndarray:
-        """Return ``sum w l'' x x'`` (d, d) at coefficients (d,) as a product with itself, half the work of another."""
+        """Return ``sum w l'' x x'`` (d, d) at coefficients (d,) as ``A'A``, at half the cost of a general product."""
         total = np.zeros((len(theta), len(theta)))
         for part in self.parts(len(theta)):
             x = self.features[part]
@@ -100,7 +100,7 @@ class Rows:
         return total
 
     def parts(self, width: int) -> list[slice]:
-        """Return blocks of rows of which so many numbers each fit in memory at once."""
+        """Return slices of the rows such that this many numbers for each row fit in memory at once."""
         step = min(max(256, _NUMBERS_AT_ONCE // max(width, 1)), ROWS_AT_ONCE)
         return [slice(start, start + step) for start in range(0, len(self.response), step)]
 

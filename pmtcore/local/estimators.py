@@ -1,11 +1,11 @@
-"""The server's half: from mean reports to coefficients, for any loss; all of it post-processing (proofs/local.md, 12).
+"""Estimates of coefficients from mean reports, for any loss, on the server: post-processing (proofs/local.md, 12).
 
 * Papers (C): least squares from the mean moments, then the scale c with ``1 = c mean_pub Phi''(c x'w)``.
-* Beyond: the score equation with its right side on public rows, for the ``whitened`` scheme.
+* Beyond: the score equation on public rows, for the ``whitened`` scheme.
 
-How far forged reports move an estimate is stated too. A report is accepted if an honest device could have sent it,
-which the noise makes a wide range; a forged one lies at its end. To first order a coefficient moves by its gradient in
-the mean report times the longest step of the mean.
+The influence of forged reports is stated too. A report is accepted if an honest device could have sent it, which is a
+wide range because of the noise, and a forged report may lie at its boundary. To first order a coefficient then changes
+by its gradient in the mean report times the largest change of the mean.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.local.protocol import Configuration
 
-_ROUNDS = 6  # of scale and intercept in turn: each fixes one, and they settle
-_SCAN = np.geomspace(1e-4, 1e4, 801)  # forty points a decade: two roots closer than that are one for any noise
-_NEXT = 1e-7  # relative: the root of all rows lies well within it of that of their summary
-_SURE = 1e-3  # what the summary sees less than all rows is far below it
-_FEW = 2000  # scores that stand for all in the scan; the root is found on all
-_MANY = 100_000  # public rows: above, Hessians of points near by cost less than half
-_SCORES_AT_ONCE = 8192  # so many stay in the processor's cache
+_ROUNDS = 6  # alternating updates of scale and intercept until convergence
+_SCAN = np.geomspace(1e-4, 1e4, 801)  # grid of the scan for a root, forty points a decade; noise hides closer roots
+_NEXT = 1e-7  # relative distance within which the root for all scores lies from that for their summary
+_SURE = 1e-3  # margin of the scan, far above the error of the summary
+_FEW = 2000  # size of the summary of scores that is scanned; the root is computed from all scores
+_MANY = 100_000  # number of public rows above which reusing near Hessians halves the cost
+_SCORES_AT_ONCE = 8192  # numbers that fit into the processor's cache
 _SIGMOID_REACH = 45.0  # beyond it the slope of a sigmoid is below 3e-20
 MOST_NUMBERS = 300  # of a report: each is a fit of its own
 _STEP = 1e-3  # of the standard error that noise leaves in the mean
@@ -65,7 +65,7 @@ class Link:
     Attributes:
         curve: ``Phi''`` for a generalized linear model, ``f'`` for a regression ``y = f(x'w) + noise``.
         sign: of the branch through 0 on which the root lies.
-        reach: size of the argument beyond which the curve is nothing beside its largest.
+        reach: absolute argument beyond which the curve is negligible relative to its maximum.
     """
 
     id: str
@@ -105,7 +105,7 @@ def of_family(family: Family) -> Link:
 
 @dataclass(frozen=True, eq=False)
 class PublicRows:
-    """Centred public rows as the scale equation takes them: each once, with its share.
+    """Distinct centred public rows with their shares, for the scale equation.
 
     Attributes:
         features: rows (k, d).
@@ -132,16 +132,16 @@ class PublicRows:
 
 
 def row_keys(rows: np.ndarray) -> np.ndarray:
-    """Return a number for each row (m,): equal for equal rows, and for others of few levels as good as never."""
+    """Return a number for each row (m,): equal for equal rows, and almost surely different for different ones."""
     return np.asarray(rows @ np.sqrt(np.arange(2.0, 2.0 + rows.shape[1])))
 
 
 def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.ndarray | None = None) -> float:
     """Return the smallest root c of ``1 = c mean(curve(offset + c s))`` on its branch; NaN if there is none.
 
-    The sign of c is the link's. The root is bracketed on a log grid with few scores that stand for all, and found next
-    to the root of the few, where the equation of all is a line to the last digits; by Brent's method where it is not
-    there.
+    The sign of c is the link's. The root is first bracketed on a log grid and computed for a summary of the scores. The
+    root for all scores is next to it, where the equation is linear up to rounding; where it is not, Brent's method is
+    used.
 
     Args:
         link: its curve and the sign of its root.
@@ -191,7 +191,7 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.n
 
 
 def _first_possible(link: Link, longest: float, offset: float) -> int:
-    """Return the first place of the grid where c times the largest curve of any score reaches 1: no root before it."""
+    """Return the first grid index at which c times the largest curve of any score reaches 1; no root lies before it."""
 
     def reaches(c: float) -> bool:
         return c * link.largest_slope(abs(offset) + c * longest) >= 1
@@ -200,9 +200,9 @@ def _first_possible(link: Link, longest: float, offset: float) -> int:
 
 
 def _narrowed(gap: Callable[[float], float], rough: Callable[[float], float], ends: list[float]) -> float | None:
-    """Return the root of ``gap`` next to that of ``rough``, on the line between two near points; ``None``: not there.
+    """Return the root of ``gap`` next to that of ``rough`` by the secant of two near points; ``None`` if not between.
 
-    So near the curve departs from the line by the square of the distance, which is below rounding.
+    The error of the secant is of the order of their squared distance, which is below rounding.
     """
     if rough(ends[0]) * rough(ends[1]) >= 0:
         return None
@@ -214,10 +214,10 @@ def _narrowed(gap: Callable[[float], float], rough: Callable[[float], float], en
 
 
 def _summarized(scores: np.ndarray, shares: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return scores that stand for all, their shares, and whether they are exactly all there are.
+    """Return a summary of the scores, the shares of its points, and whether it is exact.
 
-    Many scores are put into bins of one width; the two points one deviation beside the mean of a bin have its mean and
-    its variance.
+    Many scores are put into bins of equal width. Each bin is represented by two points, one standard deviation to
+    either side of its mean, which preserve its mean and variance.
     """
     low, high = float(np.min(scores)), float(np.max(scores))
     if len(scores) < 2 * _FEW or not high > low:
@@ -251,7 +251,7 @@ def scaled(link: Link, slopes: np.ndarray, rows: PublicRows, level: float | None
 
 
 def _level(link: Link, rows: PublicRows, scores: np.ndarray, level: float) -> float:
-    """Return where the mean of ``value(offset + s)`` is the level; the end of the range where it cannot be."""
+    """Return the offset at which the mean of ``value(offset + s)`` is the level, or the end of the range if none is."""
 
     def gap(offset: float) -> float:
         return rows.mean(link.value(offset + scores)) - level
@@ -288,8 +288,8 @@ def score_equation(
         public: whitened public rows with weights.
         score: released means of ``w x (y - centre)``, (t, d).
         noise_variance: of each of its coordinates.
-        centre: taken off the responses on the devices.
-        start: coefficients (d,) to begin with.
+        centre: number that devices subtract from responses.
+        start: initial coefficients (d,).
     """
     m = len(public.response)
     pull = public.features.T @ (public.weights * centre) / m

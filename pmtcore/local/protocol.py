@@ -53,8 +53,8 @@ class Configuration:
         radius: the score is at most this long in units of the response (``whitened``), or the row (``moments``).
         low, high: responses are clipped to it.
         randomizer: ``privunit`` (pure epsilon) or ``gaussian`` (mu-GDP with the mu that epsilon implies).
-        offset: what is taken off responses (``moments``): with an intercept the middle of their range, which moves the
-            intercept alone and halves the bound of labels.
+        offset: number subtracted from responses (``moments``): with an intercept the middle of their range, which
+            changes the intercept only and halves the bound of labels.
     """
 
     scheme: str
@@ -102,7 +102,7 @@ class Configuration:
 
     @property
     def bound(self) -> float:
-        """Return the length that no vector before randomizing exceeds (``whitened``)."""
+        """Return the bound on the length of vectors before they are randomized (``whitened``)."""
         return self.radius * (self.high - self.low) / 2
 
     @property
@@ -126,22 +126,22 @@ class Configuration:
     def moment_scales(self) -> tuple[float, float]:
         """Return the noise on ``x x'`` in isometric coordinates and on ``x y``, in units of ``2^-30`` of their bounds.
 
-        Both together are mu-GDP (E6 repaired): half of ``mu^2`` for a sensitivity of ``sqrt(2)`` and half for 2, less
-        what no row can reach in both at once (proofs/sensitivity.md, 3.5).
+        Both together are mu-GDP (E6 repaired): half of ``mu^2`` for a sensitivity of ``sqrt(2)`` and half for 2, with
+        less noise because no row reaches both sensitivities at once (proofs/sensitivity.md, 3.5).
         """
         gram, cross = math.sqrt(2) * math.sqrt(2), 2 * math.sqrt(2)  # at mu = 1
         unit = (1 + SLACK) * FINE * math.sqrt(moment_and_cross_cost(1 / gram**2, 1 / cross**2)) / self.mu
         return gram * unit, cross * unit
 
     def scales(self) -> np.ndarray:
-        """Scale of the integer noise on each coordinate of a report (dimension,)."""
+        """Return the scale of the integer noise on each coordinate of a report (dimension,)."""
         if self.scheme == "whitened":
             return np.full(self.d, self.gaussian.scale)
         gram, cross = self.moment_scales
         return np.concatenate([gram / isometric_scale(self.d), np.full(self.d, cross)])
 
     def units(self) -> np.ndarray:
-        """Return what one step of the integers is in the units of a report (dimension,)."""
+        """Return the size of one integer step in the units of a report (dimension,)."""
         if self.scheme == "whitened":
             return np.full(self.d, self.bound / FINE)
         gram, cross = self.radius**2 / FINE, self.radius * self.response_bound / FINE
@@ -196,7 +196,7 @@ class Configuration:
     def integers(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
         """Return the statistics of rows before Gaussian noise, as integers (k, dimension) in steps of :meth:`units`.
 
-        The only way from a row to a report; missing values as in :meth:`vectors`.
+        Every report is computed from them; missing values are treated as in :meth:`vectors`.
         """
         if self.scheme == "whitened":
             return self.gaussian.integers(self.vectors(features, response))
@@ -223,7 +223,7 @@ class Configuration:
         return grid_rows(x, self.radius), np.trunc(np.clip(share, -1.0, 1.0) * SCALE).astype(np.int64)
 
     def statistic(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
-        """Return the same in the units of a report, (k, dimension)."""
+        """Return the statistics of :meth:`integers` in the units of a report (k, dimension)."""
         return np.asarray(self.integers(features, response) * self.units())
 
     def noise_sds(self) -> np.ndarray:

@@ -14,14 +14,14 @@ from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.randomizers import PrivUnit
 from pmtcore.public.moments import PublicData, whiten
 
-# Quantiles of public lengths that are tried as radii; the predicted variance is flat between them.
+# Quantiles of public lengths that are candidate radii; the predicted variance hardly changes between them.
 _RADIUS_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 # Factor on the largest public response: the largest of many private ones is larger than that of a few public ones.
 _RESPONSE_ROOM = 1.5
-# Share of the largest eigenvalue below which a direction has no part in the predicted variance: collinear columns leave
-# directions of rounding errors alone, whose inverse would choose the radius.
+# Share of the largest eigenvalue below which a direction is not in the predicted variance: with collinear columns it
+# consists of rounding errors, whose inverse would determine the radius.
 _LEAST_SHOWN = 1e-9
-# Caches for the last public data asked for. References are weak, so that rows go when their session forgets them.
+# Caches for the last public data. References are weak, so that rows are freed with their session.
 _CENTRED: WeakKeyDictionary[PublicData, tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
 _LARGEST: WeakKeyDictionary[PublicData, dict[bool, float]] = WeakKeyDictionary()
 _WHITENED: WeakKeyDictionary[PublicData, WhitenedRows] = WeakKeyDictionary()

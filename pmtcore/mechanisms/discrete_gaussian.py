@@ -1,9 +1,9 @@
 """Discrete Gaussian integers, drawn exactly from the operating system's entropy. Proof: proofs/noise.md, 14.
 
-A candidate is drawn from a simple law and accepted with the chance that makes its law the discrete Gaussian. The chance
-is computed in floating point; where it is closer to the uniform number that decides than the seventh digit, interval
-arithmetic and further random bits decide. So no digit of the law rests on rounding, and a million integers take as long
-as a few passes over an array.
+Rejection sampling: a candidate from a geometric mixture of uniform laws is accepted with the probability that makes its
+law the discrete Gaussian. The probability is computed in floating point and compared with a uniform number; where they
+agree to seven digits, interval arithmetic and further random bits decide. So the law is exact in spite of rounding, and
+a million integers take as long as a few passes over an array.
 """
 
 import math
@@ -12,11 +12,11 @@ import secrets
 
 import numpy as np
 
-# Largest scale that is drawn at once: candidates end at 64 times the power of two above the scale, which has 63 bits.
+# Largest scale: candidates are below 64 times the power of two above the scale, which has to fit into 63 bits.
 LARGEST_DRAWN = 2.0**57
-# What floating point decides: seven digits, of which it has fifteen.
+# Relative difference from which on floating point decides, which has fifteen digits.
 _MARGIN = 2.0**-26
-# Random bits of a first decision, and added at each further one.
+# Random bits of the first exact decision, and further bits of each next one.
 _BITS, _MORE_BITS = 64, 128
 # Candidates at a time: 3 MB of words and numbers.
 _CANDIDATES = 1 << 15

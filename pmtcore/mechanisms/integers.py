@@ -2,8 +2,8 @@
 
 A row becomes integers no longer than a power of two, from that row alone; a quantity that depends on released
 coefficients is a bounded integer factor of the row. Sums are float matrix products of integers below 2^53: exact in any
-order, for any number of trials at once. Whitening and linear predictors are products of integers too, so where a row
-stands does not matter. Lab and release use the same code.
+order, for any number of trials at once. Whitening and linear predictors are products of integers too, so that results
+do not depend on the order of rows. Lab and release use the same code.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from pmtcore.mechanisms.grid import SCALE, from_words, grid_rows, in_words
 from pmtcore.mechanisms.quantized_rows import bytes_kept, in_steps
 from pmtcore.mechanisms.truncation import squared_norms
 
-# Steps of rows and of factors where they are multiplied once: n 2^32 has room for 2^30 rows.
+# Grid steps of rows and of factors in their product, so that a sum over n rows is below n 2^32.
 FACTOR = 2**16
-# Steps of rows where they are multiplied twice, and by a slope.
+# Grid steps of rows in products of two rows and a slope.
 COARSE = 2**11
-# Steps of a slope: n 2^32 as well. It is for a Hessian, whose error only slows Newton's steps.
+# Grid steps of a slope, so that these sums are below n 2^32 too. The rounding error of a Hessian slows Newton's steps,
+# but does not change their limit.
 SLOPES = 2**10
-# Rows of 2^15 steps whose squares a float matrix product adds up exactly: 2^42 of 2^53.
+# Number of rows of 2^15 grid steps over which a float matrix product is exact: its sums are below 2^42.
 _ROWS_PER_EXACT_PRODUCT = 4096
-# Numbers in memory at once.
+# Most numbers in memory at once.
 _NUMBERS_AT_ONCE = 4_000_000
-# Up to so many fits go one by one: making all products of columns costs as much as ten Hessians.
+# Number of fits up to which Hessians are computed one by one: all products of columns cost as much as ten Hessians.
 _MOST_FITS_ONE_BY_ONE = 4
 
 
@@ -154,7 +155,7 @@ class IntegerRows:
 def integer_pieces(
     rows: PrivateRows, prepare: Callable[[np.ndarray, np.ndarray], IntegerRows]
 ) -> RowCache[IntegerRows]:
-    """Return what private rows become, in blocks of a public size, for the passes of an iteration.
+    """Return private rows as integers in blocks of a public size, for the passes of an iteration.
 
     Args:
         rows: the private rows.

@@ -5,10 +5,10 @@
 
 *PrivUnit* (Bhowmick et al. 2018), made finite: directions are drawn independently of the row, and one of them is
 chosen: one of the ``winners`` nearest to the row's direction with probability ``keep``, one of the others otherwise.
-Only the choice depends on the row, and it is a choice among finitely many, so epsilon is a ratio of two rational
-numbers and no bit of the report depends on more than the choice. A vector shorter than the bound is first replaced by a
+Only this choice among finitely many directions depends on the row. So ``e^epsilon`` bounds a ratio of two rational
+numbers, and the guarantee holds for all bits of the report. A vector shorter than the bound is first replaced by a
 random unit vector with the right mean: its direction or the opposite one. Epsilon-privacy implies mu-GDP with
-``mu = 2 Phi^{-1}(e^eps/(1 + e^eps))``, so a budget in mu is met by the epsilon that this gives.
+``mu = 2 Phi^{-1}(e^eps/(1 + e^eps))``; a budget mu is spent as the epsilon of this equation.
 """
 
 from __future__ import annotations
@@ -27,23 +27,25 @@ from pmtcore.mechanisms.grid import FINE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource
 
 _MECHANISM = Curator("local randomizers: every row is randomized on its own")
-# Relative margin of each probability, for its rounding and for words not being a multiple of the choices.
+# Relative margin of each probability, for rounding and because 2^64 is not a multiple of the number of directions.
 _MARGIN = 2.0**-40
-# Least probability of the others: one that rounds to 0 would tell both sides apart for certain.
+# Least probability of the other directions: if it rounded to 0, epsilon would be infinite.
 _REST = 2.0**-30
-# Epsilon of one choice; a larger one is spent on several, which costs less than millions of directions.
+# Largest epsilon of one choice. A larger budget is divided among several choices, which is cheaper than one choice
+# among millions of directions.
 _MOST_EPSILON_PER_CHOICE = 6.0
-# At most 2^9 = 512 directions: at epsilon 6 five of them are winners, near the best cap's share.
+# Binary logarithm of the largest number of directions, 512: at epsilon 6 five of them are winners, near the best share.
 _MOST_POWER = 9
-# Four times e^epsilon directions: a few winners, so that their number can be near the best share.
+# Binary logarithm of the ratio of directions to e^epsilon: with a few winners their share can be near the best one.
 _ROOM_POWER = 2
-# Numbers of winners that are tried: between two of them the variance differs by less than 1 %.
+# Number of candidate numbers of winners: the variance of neighbouring candidates differs by less than 1 %.
 _CANDIDATES = 24
 # Nodes of the quadrature for the mean of the winners; relative error below 1e-9.
 _NODES = 400
-# Two mirrors leave a bias of 1 % in the mean of rows that share their directions, four none that 1e5 rows show.
+# Number of random reflections of each row. The mean of rows that share their directions has a bias of 1 % with two;
+# with four, none is detected with 1e5 rows.
 _MIRRORS = 4
-# Scores in memory at once; rows of one chunk share their directions, so not many at a time.
+# Scores in memory at once. Rows of one chunk share their directions, so that chunks are small.
 _CHUNK = 200_000
 # A double.
 _BYTES_PER_NUMBER = 8
@@ -88,7 +90,7 @@ class PrivUnit:
 
     @property
     def rows_at_once(self) -> int:
-        """Return how many rows share their directions."""
+        """Return the number of rows that share their directions."""
         return max(1, _CHUNK // self.directions)
 
     def randomize(self, vectors: np.ndarray, bound: float, source: NoiseSource) -> np.ndarray:

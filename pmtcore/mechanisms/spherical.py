@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-# Random bits at first, and added at each further try: the first suffice for scales of 2^60 but once in 2^60 cases.
+# Initial random bits, and further bits at each retry: the initial ones fail once in 2^60 cases for scales of 2^60.
 _FIRST_BITS, _MORE_BITS = 192, 128
 
 

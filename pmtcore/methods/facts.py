@@ -21,7 +21,7 @@ class Passes:
 
     @property
     def gradient_share(self) -> float:
-        """Return the share that pilot and counting leave."""
+        """Return the share of mu^2 of the gradient, ``1 - pilot_share - counting_share``."""
         return 1 - self.pilot_share - self.counting_share
 
 
@@ -30,7 +30,8 @@ class Regressions:
     """Expected errors of random regressions from one release, in standard errors of the non-private coefficients.
 
     Attributes:
-        one_sided_error_in_standard_errors: the worst where all truncated rows pull one way, as codes for missing do.
+        one_sided_error_in_standard_errors: the largest if truncation shifts all have one sign, as with codes for
+            missing values.
     """
 
     typical_error_in_standard_errors: float
@@ -47,15 +48,15 @@ class Facts:
     Attributes:
         radius: where rows are truncated, in the method's coordinates.
         noise_sd: noise on each entry of the main statistic, as a mean over rows.
-        noise_over_signal: length of the noise against that of a whitened moment, about 1.
+        noise_over_signal: norm of the noise relative to the whitened moment, whose eigenvalues are about 1.
         predicted_truncation_rate: share of rows expected beyond the radius or bound, from public rows.
         penalty: the problem's own ridge, where one was chosen.
         prior_sd: standard deviation of an effect, where the penalty is the default one.
-        pure_epsilon: where the release is purely private.
-        retrieved_epsilon: what a perturbed objective gives back.
-        passes: of a plan in two passes.
-        regressions: of a plan that answers many.
-        more: further figures and words by name, printed and read by nobody.
+        pure_epsilon: epsilon of a purely private release.
+        retrieved_epsilon: epsilon that a perturbed objective does not need.
+        passes: figures of a plan in two passes.
+        regressions: figures of a plan for many regressions.
+        more: further figures and words by name, printed and not used by code.
     """
 
     radius: float | None = None

@@ -3,9 +3,9 @@
     q = mean w x~ (y - b'(x~'c)) + g,   w = min(1, R/||x~||),   |y - b'| clipped to G,   g ~ N(0, (2 R G/(mu n))^2 I)
     solve  mean_pub w x~ (b'(x~'beta) - b'(x~'c)) = q
 
-for any canonical link (proofs/score.md, 10). Few numbers leave, so it does best at small
-budgets and in many dimensions; the public side of the equation is a mean of m rows, which leaves a floor at
-large ones. Neighbours: replace-one. Public: the public data with labels, n, R, G.
+for any canonical link (proofs/score.md, 10). It releases d numbers only, and so is most accurate at small budgets and
+in many dimensions. At large budgets its error has a floor, since the left side is a mean over m public rows.
+Neighbours: replace-one. Public: the public data with labels, n, R, G.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PublicPointPlan(ScorePlan, StatisticPlan[np.ndarray]):
 
     @cached_property
     def equation(self) -> ScoreEquation:
-        """Return the equation that a released score is put into."""
+        """Return the equation for a released score."""
         noise = self.sigma**2 * np.eye(self.public.d)
         return ScoreEquation(Frame(self.public, self.n), self.clip, noise, self.parameters.shrinkage != "none")
 

@@ -64,7 +64,7 @@ class Outcome(ABC):
         return self.released()
 
     def transcript(self) -> np.ndarray:
-        """Return what an attacker gets of each trial, (trials, k): the coefficients, or all they were made from."""
+        """Return all released figures of each trial (trials, k): the coefficients, or what they are computed from."""
         return self.coefficients
 
     @property
@@ -73,18 +73,18 @@ class Outcome(ABC):
         return False
 
     def notes(self) -> tuple[str, ...]:
-        """Return what is to be said about the first trial, a sentence each."""
+        """Return notes about the first trial, a sentence each."""
         return ()
 
 
 class Coefficients(Outcome):
-    """Outcome that is known at once: coefficients (trials, d) in the units of the table, and what is said of them.
+    """Outcome with coefficients (trials, d) in the units of the table that need no post-processing.
 
     Args:
         coefficients: of each trial (trials, d).
         notes: sentences about the first trial.
         bands: of the first trial; ``None``: the method has none.
-        transcript: what an attacker gets (trials, k); ``None``: the coefficients.
+        transcript: all released figures (trials, k); ``None``: the coefficients.
     """
 
     def __init__(
@@ -119,10 +119,10 @@ PlanType = TypeVar("PlanType", bound="Plan")
 
 
 class StatisticOutcome(Outcome, Generic[PlanType]):
-    """Outcome computed from one released statistic, which is all that an attacker gets.
+    """Outcome computed from one released statistic, which is its whole transcript.
 
     Args:
-        plan: what released it.
+        plan: plan that released it.
         statistic: released vectors (trials, k), or symmetric matrices (trials, k, k).
     """
 
@@ -130,7 +130,7 @@ class StatisticOutcome(Outcome, Generic[PlanType]):
         self.plan, self.statistic = plan, statistic
 
     def transcript(self) -> np.ndarray:
-        """Return the statistic, the entries of a symmetric matrix once each."""
+        """Return the statistic; of a symmetric matrix the upper triangle."""
         return upper_triangle(self.statistic) if self.statistic.ndim == 3 else self.statistic
 
 
@@ -141,11 +141,11 @@ class Prediction:
     Attributes:
         privacy: from privacy noise.
         sampling: from the private rows being a sample.
-        truncation: from rows that are truncated or clipped, as far as public rows tell.
-        clipping_in_privacy: whether what clipping moves is not told apart, but part of ``privacy``.
-        interval_factors: what :attr:`to_exact` is multiplied by for the ends of an 80 % interval of the typical
-            coefficient's distance; ``None`` where they were not calibrated.
-        median_factor: the same for its median.
+        truncation: from rows that are truncated or clipped, estimated on public rows.
+        clipping_in_privacy: whether ``privacy`` includes the clipping error, so that it is not stated separately.
+        interval_factors: factors on :attr:`to_exact` that give the ends of an 80 % interval of a typical coefficient's
+            distance to the non-private fit; ``None`` where they were not calibrated.
+        median_factor: factor on :attr:`to_exact` that gives the median of this distance.
     """
 
     privacy: np.ndarray
@@ -156,24 +156,23 @@ class Prediction:
     median_factor: float = field(default=1.0, kw_only=True)
 
     def is_complete(self, truncation_rate: float | None) -> bool:
-        """Return whether no part of the error is left out.
+        """Return whether the prediction includes the truncation error, or there is none.
 
         Args:
-            truncation_rate: share of rows that are expected to be truncated, where it is predicted; without any, a
-                missing part for truncation is a part of zero.
+            truncation_rate: expected share of truncated rows; ``None`` where it is not predicted.
         """
         return np.ndim(self.truncation) > 0 or self.clipping_in_privacy or truncation_rate == 0
 
     @property
     def to_exact(self) -> np.ndarray:
-        """Return the distance to the non-private fit to expect: all but sampling."""
+        """Return the expected distance (d,) to the non-private fit, of privacy and truncation errors together."""
         return np.hypot(self.privacy, self.truncation)
 
     @property
     def median_total(self) -> np.ndarray:
-        """Return the total (d,) that half of the releases exceed.
+        """Return the median total error (d,), with :attr:`median_factor` on the distance to the non-private fit.
 
-        A release states :attr:`privacy`, which some methods put too high: this is how far its coefficients come to lie.
+        The stated :attr:`privacy` of some methods is conservative, so that actual errors are smaller.
         """
         return self._total_at(self.median_factor)
 
@@ -195,26 +194,26 @@ class Prediction:
 
 
 class Plan(ABC):
-    """A method with everything fixed that is fixed before a private row is read."""
+    """A method with all choices made that are made before a private row is read."""
 
-    mu: float  # what the run costs in total; 0 when no private row is read
+    mu: float  # total cost of a run; 0 where no private row is read
 
     @property
     def n_passes(self) -> int:
-        """Return the largest number of passes over the private rows; what memory keeps is not read again.
+        """Return the largest number of passes over the private rows; cached rows are not read again.
 
-        A solver reads them as often as they need, which is private: its passes count as one.
+        The number of a solver's passes depends on private rows; they count as one.
         """
         return 1
 
     @property
     def clusters_errors(self) -> bool:
-        """Return whether stated sampling errors allow for public rows of one group being alike."""
+        """Return whether stated sampling errors are clustered by the groups of public rows."""
         return False
 
     @property
     def noise_by_place(self) -> bool:
-        """Return whether rows that stand near each other share random draws, so that where a row stands matters."""
+        """Return whether neighbouring rows share random draws, so that a release depends on the order of rows."""
         return False
 
     def bytes_kept(self, d: int) -> int:
@@ -223,10 +222,10 @@ class Plan(ABC):
 
     @abstractmethod
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
-        """Return the mechanism on these rows; what depends on the rows alone is computed once.
+        """Return the mechanism on these rows; parts that depend on the rows alone are computed once.
 
         The result gives ``trials`` independent releases from a noise source (1 trial outside the lab). The docstring of
-        what adds the noise ends with its ``Guarantee:``.
+        the function that adds the noise ends with its ``Guarantee:``.
         """
 
     def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> Outcome:
@@ -234,7 +233,7 @@ class Plan(ABC):
         return self.mechanism_on(rows)(source, trials)
 
     def predicted(self) -> Prediction | None:
-        """Return standard errors to expect, from public figures alone; ``None`` where the method has no formula."""
+        """Return expected standard errors from public figures alone; ``None`` where the method has no formula."""
         return None
 
     @abstractmethod
@@ -246,7 +245,7 @@ class Plan(ABC):
         return Facts()
 
     def prepare(self) -> None:
-        """Compute what depends on public data alone, so that an error there comes before the spend and not after."""
+        """Compute all that depends on public data alone, so that its errors are raised before the spend."""
         self.facts()
         self.predicted()
 
@@ -271,7 +270,7 @@ class StatisticPlan(Plan, Generic[Statistic]):
 
     @abstractmethod
     def measure(self, rows: PrivateRows) -> Private[Statistic]:
-        """Return the statistic without noise: what a pass over the private rows yields."""
+        """Return the statistic without noise, from a pass over the private rows."""
 
     @abstractmethod
     def perturb(self, statistic: Private[Statistic], source: NoiseSource, trials: int) -> Outcome:
@@ -283,7 +282,7 @@ class StatisticPlan(Plan, Generic[Statistic]):
 
 
 class IterativePlan(Plan, Generic[Prepared]):
-    """A plan whose solver or steps read the private rows as often as they need, with noise in between."""
+    """A plan whose solver or steps read the private rows several times."""
 
     @abstractmethod
     def prepared(self, rows: PrivateRows) -> Prepared:
@@ -305,8 +304,8 @@ class PrivacyClaim:
     Attributes:
         standing: whether its releases may leave.
         neighbours: the tables between which the claim holds.
-        reason: what the claim rests on, or why it fails, in a clause.
-        proofs: pages of docs/proofs that prove it; the method stands beside each in their index.
+        reason: ground of the claim, or of its failure, in a clause.
+        proofs: pages of docs/proofs that prove it; their index names the method beside each.
     """
 
     standing: ReleaseStatus
@@ -334,9 +333,9 @@ class Origin:
 
     Attributes:
         source: paper and algorithm.
-        names: what its paper calls it; the first is the one to say.
-        errata: of the papers, that it repairs or reproduces.
-        also: listings and names of a paper that it has a part in beside others, by which it is searched for.
+        names: its names in the paper; the first is the one to display.
+        errata: errata of the papers that it repairs or reproduces.
+        also: further listings and names in papers by which it is found in a search.
     """
 
     source: str
@@ -355,32 +354,32 @@ class Method:
     """One entry of the registry: a decorator that registers its planner.
 
     Attributes:
-        id: what commands and records call it.
-        title: what a page calls it.
+        id: its name in commands and records.
+        title: its name on pages.
         summary: what it does, in a sentence.
-        origin: where it comes from.
+        origin: paper and names.
         claim: its guarantee.
-        plan: makes a plan of public data, number of private rows, budget and parameters: the function below the
-            decorator. The class of the parameters is the one that its last argument is annotated with.
+        plan: the decorated function, which makes a plan from public data, number of private rows, budget and
+            parameters. The annotation of its last argument is the class of the parameters.
         colour: of its lines and marks, distinct from all others.
-        families: it fits these regressions.
-        task: what it estimates, where the families do not say so.
+        families: ids of the families that it fits.
+        task: what it estimates, where the families do not determine it.
         gives_coefficients: whether coefficients are among what it releases.
         recommended: whether it is the one to start from in its families.
         recommended_for: whether it is the one to start from for these public data, before the others.
         local: whether rows are randomized on their owners' devices, without a curator.
-        same_target: whether its coefficients estimate the family's own fit.
+        same_target: whether its coefficients estimate the family's maximum likelihood fit.
         weighs_losses: whether rows of labels and counts may have weights.
         whitens: whether it truncates rows that are whitened by the public second moment, so that its radius is in
-            whitened units, whatever those of the columns are.
+            whitened units and not in those of the columns.
         needs_labels: whether public rows must have the response.
         behind_public_fit: families in which the public fit or zero was nearer to the fit without privacy on half of the
             real tables or more, at mu 0.5 and at 1.5 (docs/accuracy.md): offered last, and with a note.
-        has_floor: families in which no budget brings it to the fit without privacy: at mu 300 it is more than one
-            standard error off on half of the real tables (docs/accuracy.md, three laws).
+        has_floor: families in which its error does not vanish at any budget: at mu 300 it is more than one standard
+            error on half of the real tables (docs/accuracy.md, three laws).
         role: the public fit alone is ``public``, the fit without privacy ``reference``.
-        at_first: whether it is drawn beside the recommended one at first sight: the papers' own.
-        studied_with: the command that draws what it does in the lab.
+        at_first: whether a comparison shows it beside the recommended one by default, as the papers' methods.
+        studied_with: the command that shows its behaviour in the lab.
     """
 
     id: str
@@ -416,10 +415,10 @@ class Method:
         return planner
 
     def planned(self, public: PublicData, n: int, mu: float, values: Mapping[str, Any] | None = None) -> Plan:
-        """Return the plan for n private rows at a total budget, with the default parameters but for these.
+        """Return the plan for n private rows at a total budget, with default parameters except the given values.
 
         Raises:
-            InputError: a bad budget, or a parameter that it has not or that is out of range.
+            InputError: a bad budget, or a parameter that is unknown or out of range.
         """
         return self.plan(public, n, Budget(mu), make_parameters(self, values or {}))
 
@@ -430,7 +429,7 @@ class Method:
 
     @property
     def protects_responses_only(self) -> bool:
-        """Return whether covariates are used as they are; no such method is recommended, and one has to ask for it."""
+        """Return whether covariates are not protected; such a method is never recommended, only used on request."""
         return self.claim.neighbours is Neighbours.REPLACE_RESPONSE
 
     @property
@@ -458,12 +457,12 @@ class Method:
 
     @cached_property
     def predicts(self) -> bool:
-        """Return False where no plan of its class predicts errors, so that none has to be made to find out."""
+        """Return whether plans of its class may predict errors, from the class alone."""
         made = get_type_hints(self.plan).get("return")
         return not isinstance(made, type) or made is Plan or getattr(made, "predicted", None) is not Plan.predicted
 
     def fits(self, public: PublicData) -> bool:
-        """Return whether it fits the family, and protects all that the public data do not declare public."""
+        """Return whether it fits the family, and protects covariates unless they are declared public."""
         declared = public.covariates_are_public or not self.protects_responses_only
         return public.family.id in self.families and declared
 
