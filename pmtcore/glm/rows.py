@@ -17,10 +17,10 @@ Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _NUMBERS_AT_ONCE = 4_000_000
 # Number of fits up to which Hessians are computed one by one: all products of columns cost as much as ten Hessians.
 _MOST_FITS_ONE_BY_ONE = 4
-# So many columns have more products than a block of rows and its fits fill: fits of them go one by one too, which at 97
-# columns takes a quarter of the time for 14 fits and as long for 60.
+# Number of columns from which Hessians are computed one by one too, because the products of columns do not fit into a
+# block's memory: at 97 columns it takes a quarter of the time for 14 fits, and the same time for 60.
 _WIDE = 64
-# Sums are made in blocks of at most so many rows: rounding grows with the block, not the table.
+# Largest number of rows of a block of a sum: the rounding error grows with the block, not the table.
 ROWS_AT_ONCE = 4096
 
 

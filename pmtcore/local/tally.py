@@ -128,7 +128,7 @@ class Tally:
     def _fresh(self, ids: np.ndarray) -> np.ndarray:
         """Return a mask of the new ids, by a filter of fixed size.
 
-        The filter forgets no id and takes few new ones for old ones: with at least 128 bits for each report it is less
+        It is a Bloom filter: it never accepts a repeated id, and with at least 128 bits for each report rejects less
         than one new id in ten million, even at the end of the file.
         """
         _, first = np.unique(ids, return_index=True)

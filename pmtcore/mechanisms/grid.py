@@ -26,7 +26,7 @@ SCALE = 2**BITS
 SLACK = 2.0**-20
 # Grid steps to a bound where only sums are taken, not products.
 FINE = 2**30
-# Sums are stored as two words of so many bits, which suffices for any number of rows.
+# Bits of each of the two words of a sum, which suffice for any number of rows.
 _WORD_BITS = 32
 # Number of columns over which a sum of products of 15-bit entries stays below 2^53.
 _COLUMNS_PER_FLUSH = 2**22

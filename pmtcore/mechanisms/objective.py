@@ -40,7 +40,7 @@ class Perturbation:
         reach: rows are at most ``reach * radius`` long.
         mu: total budget under replace-one.
         penalty: (d, d), added to the mean loss as ``theta' penalty theta / 2``.
-        centre: point (d,) that the extra modulus pulls to.
+        centre: point (d,) towards which the extra modulus shrinks.
         extra: factor on the least modulus; 1 is what privacy needs.
     """
 
@@ -65,7 +65,7 @@ class Perturbation:
 
     @property
     def modulus(self) -> float:
-        """Return ``Lambda``: the modulus that must be added to the penalty's own."""
+        """Return ``Lambda``: the modulus that must be added to that of the penalty."""
         return self.extra * max(least_modulus(self.noise, self.reach) - max(self._own, 0.0), 1e-9)
 
     @property

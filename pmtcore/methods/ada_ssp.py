@@ -1,10 +1,9 @@
 """``ada-ssp``: adaptive sufficient statistics perturbation (Wang 2018), in GDP form.
 
-Three mechanisms in the proportion of ``mu/sqrt(3)`` each, calibrated together (proofs/sensitivity.md, 3.6): the
-smallest eigenvalue,
-the moment, the cross moment of untransformed rows. The first sets the ridge ``max(0, sqrt(d log(2 d^2/eta)) sigma -
-lambda)`` that keeps the second invertible. Bounds are public: 1.1 times the longest
-public row and the largest public response, which is generous to it. Neighbours: replace-one.
+Three mechanisms of equal budget, calibrated together (proofs/sensitivity.md, 3.6), release the smallest eigenvalue
+lambda, the moment and the cross moment of untransformed rows. The first determines the ridge
+``max(0, sqrt(d log(2 d^2/eta)) sigma - lambda)``, with which the moment is invertible. Bounds are public: 1.1 times the
+longest public row and the largest public response. Neighbours: replace-one.
 """
 
 import math
@@ -26,7 +25,7 @@ from pmtcore.methods.registry import Coefficients, Method, OfPublicData, Origin,
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
-_BOUND_FACTOR = 1.1  # times the longest public row: rows beyond are few, and generous bounds only cost noise
+_BOUND_FACTOR = 1.1  # bounds over the largest public lengths: few private rows exceed them
 _EIGENVALUE_ERROR = 20 * 2.0**-53  # backward error of LAPACK's symmetric eigenvalues, for each dimension, with room
 
 

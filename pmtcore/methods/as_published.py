@@ -17,22 +17,22 @@ LEAKS = lab("the radius and the noise scale are computed from private rows witho
 
 @dataclass(frozen=True)
 class AsPublished(Plan):
-    """A plan whose radius the private moment decides: not private, whatever the noise.
+    """A plan whose radius is computed from the private moment, and which is therefore not private.
 
     Args:
-        mu: the claim.
-        planner: makes the plan from the private joint moment (d + 1, d + 1).
+        mu: claimed budget.
+        planner: function from the private joint moment (d + 1, d + 1) to the plan.
     """
 
     mu: float
     planner: Callable[[np.ndarray], Plan]
 
     def inner(self, rows: PrivateRows) -> Private[Plan]:
-        """Return the plan that these rows make, private."""
+        """Return the plan from the exact moment of these rows, private."""
         return private_joint_moment(rows).map(lambda total: self.planner(total / rows.n))
 
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
-        """Return the mechanism of the plan that these rows make.
+        """Return the mechanism of the plan from these rows.
 
         Guarantee: none. The claim is mu-GDP; the radius leaks (E4).
         """

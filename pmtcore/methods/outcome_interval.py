@@ -1,12 +1,12 @@
-"""80 % intervals of how far the typical coefficient comes to lie from the non-private fit (decision 272).
+"""80 % prediction intervals of a typical coefficient's distance to the non-private fit (decision 272).
 
-A prediction knows public rows, n and the budget. What it does not know beforehand (tails, truncation, whitening) moves
-the outcome by factors that real tables show: quantiles of outcome over prediction, a power of the public rows a column,
+A prediction is made from public rows, n and the budget. Unknown tails, truncation and whitening multiply the error by a
+random factor, the ratio of outcome to prediction. Its quantiles are modelled as a power of the public rows a column,
 
     ratio = many (min(m/d, 10)/10)^exponent
 
-fitted by quantile regression to settings of the benchmark's part *tune*, one fit a method. The outcome of a setting is
-the root mean squared distance of each coefficient over its predicted one, in the median over the coefficients.
+and fitted by quantile regression to settings of the benchmark's part *tune*, for each method. The outcome of a setting
+is the median over coefficients of the root mean squared distance over the predicted distance.
 """
 
 import math
@@ -16,7 +16,7 @@ import numpy as np
 
 from pmtcore.methods.registry import Prediction
 
-_MANY = 10.0  # public rows a column from which on more of them tell no more about the ratio
+_MANY = 10.0  # public rows a column above which the ratio is constant
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,15 @@ class OutcomeQuantile:
     """One quantile of outcome over prediction.
 
     Attributes:
-        many: the quantile where public rows are many.
-        exponent: of the public rows a column below.
+        many: the quantile with ten public rows a column or more.
+        exponent: of the public rows a column, where there are fewer.
     """
 
     many: float
     exponent: float
 
     def ratio(self, rows_per_column: float) -> float:
-        """Return the quantile at so many public rows a column."""
+        """Return the quantile at a number of public rows a column."""
         return self.many * float(np.clip(rows_per_column, 1.0, _MANY) / _MANY) ** self.exponent
 
 
@@ -40,7 +40,7 @@ class OutcomeQuantile:
 class OutcomeInterval:
     """Quantiles at .09, .5 and .91 of outcome over prediction of one method.
 
-    Those at .1 and .9 contain .78 of the outcomes on tables left out of the fit, these .81.
+    On tables left out of the fit these levels cover .81 of the outcomes; levels of .1 and .9 cover .78.
 
     Attributes:
         combined: whether a release is combined with the public fit by precision: its error is then at most that fit's.
@@ -70,7 +70,7 @@ class OutcomeInterval:
 
     @staticmethod
     def _most(prediction: Prediction, private_over_public: float) -> float:
-        """Return the public fit's own error, that of sampling with m rows in place of n, over the predicted one."""
+        """Return the median ratio of the public fit's sampling error (of m rows, not n) to the predicted distance."""
         of_public_fit = prediction.sampling * math.sqrt(private_over_public)
         return float(np.median(of_public_fit / np.maximum(prediction.to_exact, 1e-300)))
 

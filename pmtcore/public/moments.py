@@ -3,7 +3,7 @@
 Moments are un-centred: ``S = X'X / n``. Whitening with a public moment ``S = L L'`` is ``z~ = L^{-1} z`` with
 the Cholesky root; the papers' symmetric root is there for noise that is not rotation invariant. A root is
 never taken of a moment when rows are at hand: a QR factorization of the equilibrated rows gives it without
-squaring the condition number, so a constant column beside pressures near 1000 is harmless.
+squaring the condition number, so that a constant column beside pressures near 1000 causes no loss of precision.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from pmtcore.public.cholesky import column_scale, positive_root, ridge_rows, tri
 from pmtcore.public.deduplicate import one_copy
 
 INTERCEPT = cholesky.INTERCEPT
-OTHER = "other"  # the level that stands for all with fewer public rows than a dummy needs
-# By which the squared length of a left-out row may grow: so many times what rows of a normal population grow on
-# average, and so many times at all (decision 0251).
+OTHER = "other"  # the level into which levels with too few public rows for a dummy are merged
+# Limits of the factor by which the squared length of a left-out row grows: relative to its mean over rows of a normal
+# population, and absolute (decision 0251).
 _MEAN_GROWTHS, _MOST_GROWTH = 2.0, 5.0
-_LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
-# Standard deviation of one effect in the default penalty of labels and counts, as in Gelman et al. (2008). Where
-# effects are about 1 it moves the fit by a fifth of a standard error at most (decision 99).
+_LEAST_SLACK = 0.1  # lower bound on 1 - leverage: left-out residuals are at most ten times those in sample
+# Prior standard deviation of one effect in the default penalty of labels and counts, as in Gelman et al. (2008). Where
+# effects are about 1 it changes the fit by at most a fifth of a standard error (decision 99).
 EFFECT_SD = 2.5
-_MOST_PENALTY = 1e6  # of a coefficient, in units of its own curvature: nothing is left of the coefficient
+_MOST_PENALTY = 1e6  # largest penalty of a coefficient, in units of its column's variance: it is 0 then
 
 
 @dataclass(frozen=True)

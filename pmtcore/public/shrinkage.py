@@ -45,7 +45,7 @@ class StrongestShrinkage:
 
     @property
     def note(self) -> Note:
-        """Return what to say of the penalty of the problem."""
+        """Return the note on the penalty of the problem."""
         return Note(
             TableNote.DECISIVE_PENALTY,
             penalty=self.lam,

@@ -54,8 +54,8 @@ _PILOT_SCALE = math.sqrt(0.5)  # chosen on tune (decision 261)
 _WIDER_BALL_PENALTY = 1.25
 # Share of the gradients' mu^2 that is spent on intermediate gradients, which lie between the pilot and the last one.
 _MIDDLE_SHARE = 0.25
-# Several intermediate gradients are released where their bounds may be this multiple of the negligible-noise bound, and
-# at most so many.
+# Several intermediate gradients are released where their bounds need at most this multiple of the negligible-noise
+# bound; and their largest number.
 _HARMLESS_FACTOR, _MOST_BETWEEN = 8.0, 12
 _REACH_FACTOR = 4.0  # bound that intermediate gradients need, in units of the longest public gradient
 # Negligible relative error of the pilot's Gram matrix. Two gradient steps multiply the pilot's error by its square.

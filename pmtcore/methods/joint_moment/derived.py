@@ -17,17 +17,20 @@ from pmtcore.base.json_fields import JsonFields
 from pmtcore.base.messages import InputError, MethodMessage, RecordMessage, reraised_as, whole_number_between
 
 _CALL = re.compile(r"^(log|square|product|spline)\s*\((.*)\)$", re.DOTALL)
-_FEWEST_KNOTS, _MOST_KNOTS = 3, 7  # fewer bend nothing, more follow single public rows
+_FEWEST_KNOTS, _MOST_KNOTS = 3, 7  # fewer give a linear spline only, more would overfit public rows
 _MOST_COLUMNS = 200  # derived columns in one record; each adds a row to the moment
 MOST_NAME = 200  # characters that a table heading still shows
 
 
 @dataclass(frozen=True)
 class Rule(JsonFields):
-    """One derived column: its kind, what it is made of, and public constants.
+    """One derived column.
 
     Attributes:
-        constants: log: the floor below which values count as it; spline: the knots, then which of its columns.
+        name: of the column.
+        kind: ``log``, ``square``, ``product`` or ``spline``.
+        of: columns that it is computed from.
+        constants: of a log, the floor of its argument; of a spline, its knots and the index of the basis column.
     """
 
     name: str
@@ -36,7 +39,7 @@ class Rule(JsonFields):
     constants: tuple[float, ...] = ()
 
     def apply(self, columns: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the column (k,) from those it is made of, each (k,)."""
+        """Return the derived column (k,) from its arguments, (k,) each."""
         first = columns[0]
         if self.kind == "log":
             return np.asarray(np.log(np.maximum(first, self.constants[0])))

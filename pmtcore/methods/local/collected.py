@@ -97,7 +97,7 @@ class WhitenedParameters(LocalParameters):
 
 _FAMILIES = ("logistic", "boosting", "poisson")
 _CLIPPED = sound("each row is clipped to public bounds and randomized on its own; no curator is trusted", "local")
-# What a plan computes from its public rows at most once, whatever the budget.
+# Cached properties that depend on public rows only, and are shared by plans of different budgets.
 _OF_PUBLIC_ROWS = frozenset({"rows", "lengths", "distinct", "gram", "weighted"})
 
 
@@ -130,7 +130,7 @@ class LocalPlan(OfPublicData, StatisticPlan[Any]):
 
     @cached_property
     def gram(self) -> np.ndarray:
-        """Sum of ``x x'`` over the public rows (d, d)."""
+        """Return the sum of ``x x'`` over the public rows (d, d)."""
         return np.asarray(self.rows.T @ self.rows)
 
     def at(self, mu: float) -> LocalPlan:
@@ -145,26 +145,26 @@ class LocalPlan(OfPublicData, StatisticPlan[Any]):
         return replace(self, mu=mu, configuration=replace(self.configuration, mu=mu)).knowing(**known)
 
     def knowing(self, **figures: object) -> LocalPlan:
-        """Return the same plan with figures of its public rows that need not be computed any more.
+        """Return the same plan with given values of cached properties of its public rows.
 
         Raises:
-            ValueError: a name that is none of them.
+            ValueError: another name.
         """
         if not _OF_PUBLIC_ROWS.issuperset(figures):
             raise ValueError(f"not computed from public rows: {sorted(figures.keys() - _OF_PUBLIC_ROWS)}")
         made = replace(self)
-        vars(made).update(figures)  # where a cached property looks first
+        vars(made).update(figures)  # a cached property reads its value from here
         return made
 
     @cached_property
     def weighted(self) -> Rows:
-        """Return public rows with the weights that devices give theirs."""
+        """Return public rows with the weights that devices would give them."""
         _, weights = Clip(self.configuration.radius, np.inf).factors(self.lengths)
         return Rows(self.rows, np.zeros(len(self.rows)), weights)
 
     @cached_property
     def noise_sds(self) -> np.ndarray:
-        """Return the noise on each coordinate of one report."""
+        """Return the noise sd of each coordinate of one report (dimension,)."""
         return self.configuration.noise_sds()
 
     def measure(self, rows: PrivateRows) -> Private[Any]:

@@ -37,7 +37,7 @@ from pmtcore.methods.registry import Planner, StatisticPlan, lab
 from pmtcore.public.moments import PublicData
 
 _DELTA_POWER = 1.1  # of n: delta as paper C takes it
-BEYOND = 1024.0  # responses taken as they are: counts up to it are whole numbers of grid steps
+BEYOND = 1024.0  # bound on the grid for unclipped responses: counts up to it are whole numbers of grid steps
 CLIPPED = "clipped"
 _FEWEST_ROWS = 10  # delta = n^-1.1 says nothing for one row, which is what an audit runs
 

@@ -116,7 +116,7 @@ class SelectionParameters(PrintedParameters):
 
 @dataclass(frozen=True)
 class PrintedPlan(PerturbedPlan):
-    """Paper D's algorithm with everything fixed but what it takes from the private fit."""
+    """Paper D's algorithm; its weights and support are computed from the private fit."""
 
     mu: float
     target: Target

@@ -3,7 +3,7 @@
     minimize  sum l(theta; x, y) + n lam ||theta||^2/2 + b' theta + sum_j v_j (theta_j - c_j)^2 + Lambda |theta|_1
 
 * ``dp-erm`` (Kifer, Smith, Thakurta 2012; D, equation 2): v the same in every coordinate, c = 0, noise at the share r
-  of the budget; the rest pays for the Jacobian and nothing comes back.
+  of the budget; the rest pays for the Jacobian and nothing is retrieved.
 * ``napp-public`` (proofs/erm.md, 15.6): v and c from the *public* fit. The Jacobian's cost is then a public number, and
   what it leaves of its share is retrieved with a proof: recycled into less noise, or returned as a smaller guarantee,
   by a choice made before a private row is read (errata E9, E10, E12, E13 repaired; E14: a lasso is a lasso, not an
@@ -37,7 +37,7 @@ from pmtcore.methods.registry import Method, Origin, StatisticOutcome, sound
 from pmtcore.public.moments import PublicData
 from pmtcore.public.penalized import best_weights
 
-_MOST_EPSILON = 500.0  # beyond, e^epsilon has no use
+_MOST_EPSILON = 500.0  # a larger epsilon protects nothing
 FAMILIES = ("gaussian", "logistic", "poisson", "boosting")
 
 

@@ -23,11 +23,11 @@ from pmtcore.public.moments import PublicData
 from pmtcore.public.penalized import PublicFit, public_fit
 
 COORDINATES = ("scaled", "whitened")
-PLAIN = "plain"  # features as they are, which published experiments have
+PLAIN = "plain"  # untransformed features, as in the published experiments
 LOSSES = ("family", "hinge")
-_RESIDUAL_SDS = 1.5  # public residual sds within which the squared loss is squared
-_COUNT_FACTOR = 1.5  # times the largest public count
-_RESPONSE_FACTOR = 10.0  # times the largest public response, at which private ones are clipped: a solver needs an end
+_RESIDUAL_SDS = 1.5  # residuals, in public residual sds, beyond which the squared loss is continued linearly
+_COUNT_FACTOR = 1.5  # bound on counts over the largest public count
+_RESPONSE_FACTOR = 10.0  # bound on responses, which a solver needs, over the largest public response
 
 
 def loss_field() -> str:
@@ -42,7 +42,7 @@ def bound_field(help: str) -> float:
 
 @dataclass(frozen=True)
 class Setting:
-    """Public ground of a fit.
+    """Public coordinates, loss and bounds of a fit.
 
     Attributes:
         back: A (d, d).

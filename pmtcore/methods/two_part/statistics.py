@@ -1,7 +1,7 @@
 """Sufficient statistics perturbation with two parts, as A and B have it: Gram matrix and cross moment apart.
 
-Shared by ``pmt-ols``, ``pmt-ridge`` (whitened rows) and ``dp-ols``, ``dp-ridge`` (rows as they are). Total
-budget in, parts out: each of the two mechanisms runs at ``mu/sqrt(2)``.
+Shared by ``pmt-ols``, ``pmt-ridge`` (whitened rows) and ``dp-ols``, ``dp-ridge`` (untransformed rows). The budget mu is
+the total: each of the two mechanisms runs at ``mu/sqrt(2)``.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def _plan(
     response_noise_factor: float = 1.0,
     calibration: str = "papers",
 ) -> TwoPartPlan:
-    """Return the plan on rows as they are, truncated to these radii of rows and responses."""
+    """Return the plan on untransformed rows, with radii of rows and responses."""
     coordinates = Coordinates(np.eye(public.d), 1.0, *radii)
     penalty = lam * np.eye(public.d)
     return TwoPartPlan(public, n, mu, coordinates, penalty, response_noise_factor, calibration)
