@@ -27,7 +27,7 @@ _MECHANISM = Curator("a mechanism adds noise to it")
 
 
 class NoiseSource(ABC):
-    """Source of random integers and bits, which is all that sound methods use.
+    """Source of random integers and bits; sound methods use no other randomness.
 
     Attributes:
         secure: True where a release may use this source.

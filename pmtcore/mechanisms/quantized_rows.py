@@ -112,7 +112,7 @@ def in_steps(points: np.ndarray, steps: int = STEPS) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Quantizer:
-    """Quantizer: from a block of a table to its quantized rows.
+    """Conversion of the blocks of a table to quantized rows.
 
     Args:
         product: d whitened features with one unit, and after them the response; nothing after them where the response

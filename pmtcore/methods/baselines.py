@@ -38,7 +38,7 @@ _LAB = Curator("the non-private fit, lab only")
 
 
 def exact_fit(public: PublicData, rows: PrivateRows, lam: float | None = None) -> Private[np.ndarray]:
-    """Return the exact fit (d,) of the family to private rows: what every private method tries to reach, private."""
+    """Return the exact fit (d,) of the family to private rows, private; every private method estimates it."""
     if public.family is GAUSSIAN:
         return least_squares(public, rows, lam or 0.0)
     penalty = public.penalty if lam is None else lam * public.unit_penalty
@@ -112,7 +112,7 @@ class PublicPlan(Plan):
         return ()
 
     def predicted(self) -> Prediction | None:
-        """Return the public fit's own sampling error."""
+        """Return the sampling error of the public fit."""
         bands = public_bands(self.public)
         return None if bands is None else Prediction(bands.privacy, bands.sampling)
 
@@ -133,7 +133,7 @@ def public_bands(public: PublicData) -> Bands | None:
 
 
 def _glm_bands(public: PublicData) -> Bands:
-    """Return robust bands of a public fit to labels or counts, none narrower than the model's (proofs/bands.md, 7)."""
+    """Return robust intervals of a public fit to labels or counts, with the model's as a minimum (proofs/bands.md, 7)."""
     shape, root = Shape.of(public), public.feature_root
     influence = back_transform(root, shape.influence)
     robust = robust_part(influence, 1.0, len(influence), public.clusters)
@@ -150,7 +150,7 @@ class NonPrivatePlan(StatisticPlan[np.ndarray]):
     mu: float = 0.0
 
     def bytes_kept(self, d: int) -> int:
-        """Return none for least squares, which need sums alone; else what an iterated fit keeps."""
+        """Return 0 for least squares, which needs one pass; else the bytes of a row in an iterated fit's cache."""
         return 0 if self.public.family is GAUSSIAN else bytes_kept(d)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
@@ -162,7 +162,7 @@ class NonPrivatePlan(StatisticPlan[np.ndarray]):
         return ()
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> Outcome:
-        """Return the fit as it is.
+        """Return the exact fit in every trial.
 
         Guarantee: none.
         """

@@ -3,10 +3,10 @@
     beta <- beta - lr (mean clip_c((b' - y) x) + P beta + g),   g ~ N(0, (2 c sqrt(T)/(mu n))^2 I)
 
 T steps from 0, each row's gradient clipped to length c. Neighbours: replace-one. The budget is a total, as in the
-paper's own experiments for this method (E20). As published the rows are as they are. With ``coordinates = whitened``
-the same on rows ``S_B^{-1/2} x`` truncated to ``R^2 = d (1 + log(2n/eta))``: what the end of A, section 4 proposes for
-gradient methods with a lasso or an elastic net. A lasso term is a proximal step on the released iterate, in the units
-of the table: post-processing.
+paper's own experiments for this method (E20). As published, rows are untransformed. With ``coordinates = whitened``
+they are ``S_B^{-1/2} x`` truncated to ``R^2 = d (1 + log(2n/eta))``, as the end of A, section 4 proposes for gradient
+methods with a lasso or an elastic net. A lasso term is a proximal step on the released iterate, in the units of the
+table: post-processing.
 """
 
 import math
@@ -30,7 +30,7 @@ from pmtcore.methods.parameters import Parameters, choice, failure_probability, 
 from pmtcore.methods.registry import Coefficients, IterativePlan, Method, OfPublicData, Origin, sound
 from pmtcore.public.moments import PublicData
 
-_LONGEST_STEP = 2.0  # of a quadratic, times its curvature: a longer one ends farther from the minimum than it began
+_LONGEST_STEP = 2.0  # largest step size times curvature; on a quadratic, longer steps diverge
 
 
 class DescentParameters(Parameters):
@@ -71,7 +71,7 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
 
     @property
     def _ridge(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the coordinates, and the penalty in them (d, d)."""
+        """Return the root of the coordinates, if any, and the penalty (d, d) in them."""
         root = np.eye(self.public.d) if self.root is None else self.root
         return root, self.public.lam * root @ np.diag(self.public.penalty_shape) @ root
 
@@ -79,7 +79,7 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
         """See :class:`Plan`.
 
         Raises:
-            InputError: steps so long that they diverge, whatever the rows are.
+            InputError: steps so long that they diverge for any rows.
         """
         rate, curvature = self.parameters.rate, float(np.linalg.eigvalsh(self._ridge[1])[-1])
         if rate * curvature >= _LONGEST_STEP:

@@ -10,11 +10,11 @@
 * ``dp-logistic`` (A, Algorithm 5): rows as they are, ``R^2 = tr(S) + d log(n/eta)``.
 
 ``mu' = mu/sqrt(2)``: the budget is a total. Departures: E1 (``sigma2`` has R, not R^2; the printed form can be
-chosen), E2 (T steps, not T + 1), E3 (iterates are projected to ``||beta|| <= R_beta`` in the coordinates of the rows,
-so that M bounds what it should; at most the projection is post-processing), and a noisy Hessian that is not positive
-definite has its eigenvalues raised to the noise level ``sigma1 sqrt(d)``, where the print solves as it is (also a
-choice); ``pmt-logistic``, ``dp-logistic`` and, for labels, ``pmt-glm`` have 0.707 of the printed noise by default
-(``calibration=joint``, proved to be enough; ``papers`` has the printed one). Neighbours: replace-one.
+chosen), E2 (T steps, not T + 1), and E3 (iterates are projected to ``||beta|| <= R_beta`` in the coordinates of the
+rows, so that M bounds all means; the projection is post-processing). The eigenvalues of a noisy Hessian are floored at
+the noise level ``sigma1 sqrt(d)``, where the print solves without a floor (also a choice). ``pmt-logistic``,
+``dp-logistic`` and, for labels, ``pmt-glm`` have 0.707 of the printed noise by default (``calibration=joint``, proved
+to be enough; ``papers`` has the printed one). Neighbours: replace-one.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from pmtcore.methods.registry import IterativePlan, Method, OfPublicData, Origin
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
-_LABEL_SLOPE = 0.25  # of a label's loss: the largest slope of the mean
-_SETTLED_STEP = 0.1  # last step over length of the coefficients, below which the iteration counts as settled
+_LABEL_SLOPE = 0.25  # largest slope of the mean of a label
+_SETTLED_STEP = 0.1  # ratio of the last step to the length of the coefficients, below which the iteration has converged
 _TRUNCATED = sound("2T Gaussian mechanisms on rows truncated to a public radius", "integers")
 
 
@@ -113,7 +113,8 @@ class NewtonPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
         """Return the noise on Hessian and score of each step (A, Algorithm 4 line 3)."""
         part = self.mu / math.sqrt(2) / math.sqrt(self.parameters.steps)
         s = self.steps
-        printed = max(s.radius, 1.0) if self.parameters.score_noise == "printed" else 1.0  # never less than is proved
+        # The printed noise is used only where it is at least the proved one.
+        printed = max(s.radius, 1.0) if self.parameters.score_noise == "printed" else 1.0
         factor = calibration_factor("labels", "joint" if self._joint else "papers")
         return (
             2 * s.radius**2 * s.slope_bound / (part * self.n) * factor,

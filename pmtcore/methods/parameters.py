@@ -1,7 +1,7 @@
-"""Fields of method parameters: each kind of field once, and the fields that several methods have.
+"""Constructors of parameter fields, of each kind and of those that several methods share.
 
 A method declares its parameters as a subclass of :class:`Parameters` with these fields. Forms, the command line's
-``--set``, the documentation and the check of a value are all made from what a field says of itself.
+``--set``, the documentation and the check of a value are all derived from the metadata of a field.
 """
 
 import dataclasses
@@ -38,8 +38,8 @@ def parameter(
         high: largest value of a number; ``None``: none.
         choices: the texts that may be chosen; empty: any text or number.
         log: whether a form draws it on a logarithmic scale.
-        automatic: where 0 leaves the value to the plan, the public figure that says what it took, empty where no single
-            one does; ``None``: 0 is a value like others.
+        automatic: where 0 means that the plan chooses the value, the name of the public figure with the chosen value,
+            or empty where no single figure has it; ``None``: 0 is an ordinary value.
     """
     shown = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "log": log}
     return dataclasses.field(default=default, metadata={**shown, "automatic": automatic})

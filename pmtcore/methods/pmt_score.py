@@ -31,7 +31,7 @@ from pmtcore.methods.score_equation import Posterior, ScoreEquation, ScorePlan
 from pmtcore.public.moments import PublicData, inverse_root
 from pmtcore.public.shape import Clip, choose_clip
 
-_BOUND_FACTOR = 1.5  # the residual bound of counts: this many times the largest public residual
+_BOUND_FACTOR = 1.5  # residual bound of counts over the largest public residual
 
 
 @dataclass(frozen=True)

@@ -368,7 +368,7 @@ class Method:
         recommended: whether it is the one to start from in its families.
         recommended_for: whether it is the one to start from for these public data, before the others.
         local: whether rows are randomized on their owners' devices, without a curator.
-        same_target: whether its coefficients estimate the family's maximum likelihood fit.
+        same_target: whether its coefficients estimate those of the family's (penalized) regression.
         weighs_losses: whether rows of labels and counts may have weights.
         whitens: whether it truncates rows that are whitened by the public second moment, so that its radius is in
             whitened units and not in those of the columns.

@@ -27,7 +27,7 @@ PRIOR_POWER, PRIOR_ROWS = 4.0, 10
 # The tail is fitted to the largest fifth of the lengths, at least five. Its power is at least 2.3: at 2 and below the
 # second moment is infinite.
 _TAIL_SHARE, _FEWEST_IN_TAIL, LEAST_POWER = 5, 5, 2.3
-# Expected rows, per m private ones, beyond the longest of m left-out lengths: each is with probability 1/(m + 1).
+# Expected rows, per m private ones, beyond the longest of m left-out lengths: each with probability 1/(m + 1) at most.
 _ROWS_BEYOND = 0.5
 # Prior of the mean excess of the largest fifth: it counts as ten rows with half of the fifth's least length as excess.
 _TAIL_ROWS, _TAIL_EXCESS = 10, 0.5

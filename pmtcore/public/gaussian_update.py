@@ -17,7 +17,7 @@ import numpy as np
 
 from pmtcore.base.distributions import f_distribution
 
-# Probability of inflating a correct prior where the noise is negligible; elsewhere it is times the prior's share of S.
+# Probability of inflating a correct prior with negligible noise; in general it is multiplied by the prior's share of S.
 FALSE_ALARMS = 0.05
 # Lower bound on the prior's share of S. Below it the innovation is noise, which says nothing of the prior.
 _LEAST_SHARE = 1e-6
@@ -195,7 +195,7 @@ def secant_update(
     variance: np.ndarray,
     entry_variance: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Update curvatures P and their error scales Q (T, d, d) by the difference y of two gradients (BFGS).
+    """Combine curvatures P and their error scales Q (T, d, d) with the difference y of two gradients (BFGS).
 
     Both ``P s`` and y estimate the curvature along the step s; ``y~`` combines them by precision. The BFGS update is
     the positive definite matrix nearest to P with ``P s = y~``. In the direction s, Q falls to the posterior variance.

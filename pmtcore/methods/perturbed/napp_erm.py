@@ -37,7 +37,7 @@ from pmtcore.methods.perturbed.setting import PerturbedPlan, bound_field, loss_f
 from pmtcore.methods.registry import Method, Origin, Outcome, PrivacyClaim
 from pmtcore.public.moments import PublicData
 
-_DIRECT_TOLERANCE = 1e-6  # subgradient at which a direct fit ends, in root rows: as near as the iterated ones
+_DIRECT_TOLERANCE = 1e-6  # subgradient over sqrt(n) at which a direct fit ends, as in the iterated fits
 
 
 class PrintedParameters(Parameters):
@@ -148,7 +148,7 @@ class PrintedPlan(PerturbedPlan):
         return np.abs(b) if self.selection == "vs-plus" else b
 
     def share_retrieved(self, iterates: Iterated, how: str) -> np.ndarray:
-        """Return the share of ``(1 - r) eps`` that is called retrieved, of each trial (t,)."""
+        """Return the share of ``(1 - r) eps`` that the paper counts as retrieved, of each trial (t,)."""
         return retrieved_share(
             iterates.weights, self.target.floor, self.claim.epsilon, how, share=self.parameters.share
         )
@@ -171,7 +171,7 @@ class PrintedPlan(PerturbedPlan):
 
 
 def _generator(source: NoiseSource) -> np.random.Generator:
-    """Return a generator for augmented rows, seeded by one draw: they are no noise that protects."""
+    """Return a generator for augmented rows, seeded by one draw; privacy does not depend on them."""
     return np.random.default_rng(abs(int(in_the_lab(source).normal(1, 1)[0, 0] * 2.0**40)))
 
 
@@ -244,7 +244,7 @@ class PrintedOutcome(Outcome):
 
 @lru_cache(maxsize=64)
 def _claimed(mu: float, delta: float) -> float:
-    """Return the epsilon of a budget, which a figure asks for in every trial; both numbers are public."""
+    """Return the claimed epsilon of a budget, cached because figures need it in every trial; both are public."""
     return epsilon_from_mu(mu, delta)
 
 

@@ -190,7 +190,7 @@ def _epsilon(budget: Budget) -> float:
 
 
 def _with_own(mechanism: Mechanism, ground: Setting, n: int) -> Mechanism:
-    """Add the problem's own ridge to the mechanism's: one quadratic, whose modulus can only be larger."""
+    """Add the problem's own ridge to the mechanism's quadratic term, which can only increase the modulus."""
     own = n * ground.penalty
     ridge = mechanism.ridge + own
     return Mechanism(
