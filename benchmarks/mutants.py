@@ -391,7 +391,13 @@ def every_mutant() -> list[Mutant]:
     second, grid, noise = "methods/joint/passes.py", "mechanisms/grid.py", "mechanisms/noise.py"
     passes, turned = "mechanisms/passes.py", "mechanisms/quantized_rows.py"
     plant("turned: directions 2 % too long", turned, "STEPS * (1 - 2.0**-40)", "STEPS * 1.02", TURNED)
-    plant("turned: rows far out at their scaled length", turned, "lengths * factor, own", "lengths * unit, own", TURNED)
+    plant(
+        "turned: rows far out at their scaled length",
+        turned,
+        "lengths * factor, responses",
+        "lengths * unit, responses",
+        TURNED,
+    )
     plant("passes: lengths not clipped", passes, "-1.0, 1.0, out=shares", "-9.0, 9.0, out=shares", GRADIENTS)
     filter_passes, frame = "methods/gradients/passes.py", "methods/gradients/frame.py"
     long_row = "tests/methods/test_gradients.py -k long_public"
@@ -562,15 +568,15 @@ def every_mutant() -> list[Mutant]:
         UPDATE,
     )
     refined, secant = "methods/joint/fit.py", "public/gaussian_update.py"
-    rising = "(by > deviations * np.sqrt(noise + entry_variance * length**2)) & (rises > _LEAST_RISE)"
+    rising = "(residual_along > deviations * np.sqrt(noise + entry_variance * length**2)) & (rises > _LEAST_RISE)"
     plant("joint: curvature lowered too", secant, rising, "np.abs(rises) > _LEAST_RISE", FILTER)
     step = "truncation.plus(ErrorPart.of(np.outer(moved, moved)))"
-    floor = "np.maximum(together.variance, _least_squares_variance(first))"
+    floor = "np.maximum(total.variance, _least_squares_variance(first))"
     plant(
         "joint: bands of the prior alone",
         "methods/joint/outcome.py",
         floor,
-        "together.variance",
+        "total.variance",
         f"{FILTER} -k determine",
     )
     plant("joint: bands without the last step", "methods/joint/outcome.py", step, "truncation", FILTER)
@@ -613,8 +619,8 @@ def every_mutant() -> list[Mutant]:
     plant(
         "joint: negative curvature believed",
         secant,
-        "moves = (rises > np.sqrt(gain_along * variance * square))",
-        "moves = (np.abs(rises) > 0)",
+        "(rises > np.sqrt(gain_along * variance * square))",
+        "(np.abs(rises) > 0)",
         FILTER,
     )
     plant(

@@ -290,12 +290,12 @@ class _DerivativeCache:
         gradient = self.gradient[live] + np.einsum("tij,tj->ti", hessian, start - self.place[live])
         theta = model_minimum((gradient, hessian), penalty, start, tolerance)
         way = theta - self.place[live]
-        far = ~(np.einsum("ti,tij,tj->t", way, hessian, way) <= _SLIGHT_CURVATURE * tolerance)
-        if np.any(far):
-            again = live[far]
-            fit = minimize(data, penalty.at(far), tolerance, theta[far])
-            self.place[again], theta[far] = fit.theta, fit.theta
-            self.gradient[again], self.hessian[again] = fit.derivatives
+        inaccurate = ~(np.einsum("ti,tij,tj->t", way, hessian, way) <= _SLIGHT_CURVATURE * tolerance)
+        if np.any(inaccurate):
+            refitted = live[inaccurate]
+            fit = minimize(data, penalty.at(inaccurate), tolerance, theta[inaccurate])
+            self.place[refitted], theta[inaccurate] = fit.theta, fit.theta
+            self.gradient[refitted], self.hessian[refitted] = fit.derivatives
         return theta
 
 
@@ -360,12 +360,12 @@ def recycled(
     """
     t = len(b)
     over_all = np.broadcast_to(np.asarray(displayed), (t,))
-    own = [targets[0]] * t if len(targets) == 1 else list(targets)
+    current = [targets[0]] * t if len(targets) == 1 else list(targets)
     turned, epsilon = np.broadcast_to(np.asarray(absolute), (t,)), np.broadcast_to(epsilon, (t,))
-    fitted = iterate(data, b, own, rounds, absolute=turned, rows=rows)
+    fitted = iterate(data, b, current, rounds, absolute=turned, rows=rows)
     rest, gained = (1 - share) * epsilon, np.zeros(t)
     for count in range(int(np.max(passes))):
-        floors = np.asarray([target.floor for target in own])
+        floors = np.asarray([target.floor for target in current])
         shares = (
             retrieved_share(fitted.weights, floors, epsilon, how, share=share) for how in ("displayed", "example")
         )
@@ -377,10 +377,10 @@ def recycled(
         counts = over_all[:, None] | (fitted.weights > floors[:, None] * (1 + 1e-9))
         counted = np.where(counts, fitted.weights, np.inf).min(axis=1)
         for fit in live:
-            own[fit] = replace(own[fit], floor=float(counted[fit]))
+            current[fit] = replace(current[fit], floor=float(counted[fit]))
         smaller = b[live] * (share * epsilon[live] / (share * epsilon[live] + gained[live]))[:, None]
-        again = iterate(data, smaller, [own[fit] for fit in live], rounds, absolute=turned[live], rows=rows)
-        fitted.theta[live], fitted.weights[live] = again.theta, again.weights
+        rerun = iterate(data, smaller, [current[fit] for fit in live], rounds, absolute=turned[live], rows=rows)
+        fitted.theta[live], fitted.weights[live] = rerun.theta, rerun.weights
     return fitted
 
 

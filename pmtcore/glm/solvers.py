@@ -356,13 +356,13 @@ def minimize(
     live, now, here = np.arange(len(theta)), penalty, theta
     losses = data.derivatives(here)
     at_end = (losses[0].copy(), losses[1].copy())
-    gradient, hessian, left = _model(losses, now, here, measure)
+    gradient, hessian, size = _model(losses, now, here, measure)
     for count in range(_MOST_STEPS):
-        going = ~(left <= tolerance_at(tolerance, here))
+        going = ~(size <= tolerance_at(tolerance, here))
         if not np.any(going):
             return Solution(theta, at_end)
         if not np.all(going):
-            live, now, here, left = live[going], now.at(going), here[going], left[going]
+            live, now, here, size = live[going], now.at(going), here[going], size[going]
             gradient, hessian = gradient[going], hessian[going]
         step = _step(gradient, hessian, here, now.lasso)
         tried = _flattened(data, now, here, step) if _SEARCHED_BY_VALUE <= count < _NEWTON_STEPS else here + step
@@ -371,7 +371,7 @@ def minimize(
         model = _model(losses, now, tried, measure, bound=bound)
         if count < _SEARCHED_BY_VALUE:
             # A full step that halves the subgradient is accepted without a line search, which would double its cost.
-            slow = ~(model[2] <= np.maximum(left / 2, tolerance_at(tolerance, tried)))
+            slow = ~(model[2] <= np.maximum(size / 2, tolerance_at(tolerance, tried)))
             if np.any(slow):
                 tried[slow] = _searched(data, now.at(slow), here[slow], step[slow], gradient=gradient[slow])
                 nearer = data.derivatives(tried[slow])
@@ -379,7 +379,7 @@ def minimize(
                     part[slow] = again
                 for part, again in zip(model, _model(nearer, now.at(slow), tried[slow], measure), strict=True):
                     part[slow] = again
-        here, (gradient, hessian, left) = tried, model
+        here, (gradient, hessian, size) = tried, model
         theta[live] = here
         at_end[0][live], at_end[1][live] = losses
     raise RuntimeError("the fit did not converge to the wanted precision")
@@ -394,8 +394,8 @@ def model_minimum(losses: Derivatives, penalty: Penalty, start: np.ndarray, tole
         start: coefficients (t, p).
         tolerance: length of a subgradient up to which the start is returned.
     """
-    gradient, hessian, left = _model(losses, penalty, start, subgradient_length)
-    going = ~(left <= tolerance)
+    gradient, hessian, size = _model(losses, penalty, start, subgradient_length)
+    going = ~(size <= tolerance)
     theta = start.copy()
     theta[going] += _step(gradient[going], hessian[going], start[going], penalty.lasso[going])
     return theta
@@ -460,7 +460,7 @@ def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: n
         return np.asarray(-np.linalg.solve(hessian, gradient[..., None])[..., 0])
     end = theta.copy()  # theta + d
     todo = np.arange(len(theta))
-    wanted = _ROUNDING * (np.linalg.norm(gradient, axis=1) + np.linalg.norm(lasso, axis=1))
+    accuracy = _ROUNDING * (np.linalg.norm(gradient, axis=1) + np.linalg.norm(lasso, axis=1))
     for count in range(_MOST_ROUNDS if theta.shape[1] < _WIDE else _ROUNDS_OF_WIDE):
         h, lam = hessian[todo], lasso[todo]
         level = gradient[todo] - np.einsum("tij,tj->ti", h, theta[todo])  # model gradient at end: level + H end
@@ -468,10 +468,10 @@ def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: n
         swept = _swept(level, h, end[todo], lam) if count else end[todo]
         end[todo] = _finished(level, h, swept, lam)
         slope = level + np.einsum("tij,tj->ti", h, end[todo])
-        left = np.linalg.norm(shortest(slope, end[todo], lam), axis=1) > np.maximum(
-            wanted[todo], 1e-12 * np.linalg.norm(level, axis=1)
+        unfinished = np.linalg.norm(shortest(slope, end[todo], lam), axis=1) > np.maximum(
+            accuracy[todo], 1e-12 * np.linalg.norm(level, axis=1)
         )
-        todo = todo[left]
+        todo = todo[unfinished]
         if not len(todo):
             break
     for t in todo:  # strongly correlated coordinates, for which sweeps converge too slowly

@@ -79,10 +79,10 @@ def _lines(tally: Tally, data: bytes) -> None:
     matched = [(line, _REPORT.fullmatch(line)) for line in data.split(b"\n")]
     version, digest = str(VERSION).encode(), tally.configuration.digest.encode()
     well_formed = [match for _, match in matched if match is not None]
-    mine = [match for match in well_formed if match[1] == version and match[2] == digest]
-    of_dimension = [match for match in mine if match[4].count(b",") == tally.configuration.dimension - 1]
-    tally.counts["other version or configuration"] += len(well_formed) - len(mine)
-    tally.counts["wrong dimension"] += len(mine) - len(of_dimension)
+    of_configuration = [match for match in well_formed if match[1] == version and match[2] == digest]
+    of_dimension = [match for match in of_configuration if match[4].count(b",") == tally.configuration.dimension - 1]
+    tally.counts["other version or configuration"] += len(well_formed) - len(of_configuration)
+    tally.counts["wrong dimension"] += len(of_configuration) - len(of_dimension)
     if of_dimension:
         ids = np.asarray([int(match[3], 16) for match in of_dimension], dtype=np.uint64)
         tally.add(_numbers(b"\n".join([match[4] for match in of_dimension]), tally.configuration.dimension), ids)

@@ -162,8 +162,8 @@ class CurvatureSum(PointSum):
                 grid_numbers(_curvature_lengths(self.family, piece, along) / self.bounds[part, None], 1.0, SCALE)
                 / STEPS
             )
-            for at, each in zip(range(t)[part], factor, strict=True):
-                u = np.trunc(directions * each)
+            for at, scale in zip(range(t)[part], factor, strict=True):
+                u = np.trunc(directions * scale)
                 total[at] += (u @ u.T).astype(np.int64)
         return in_words(total)
 

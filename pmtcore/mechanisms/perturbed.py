@@ -263,13 +263,13 @@ def dp_erm(
     # A smaller modulus needs more covering noise, and shrinkage far below the noise costs nothing: hence a lower bound.
     noise = loss.score * radius / size if size else 0.0
     least = max(least, _LEAST_RELATIVE_MODULUS * loss.curvature * radius**2, _HARMLESS_PULL * noise)
-    own = max(ridge, least) if not np.any(sharp) else ridge + least
-    terms = ObjectiveConstants(loss, radius, 2 * own)
+    weight = max(ridge, least) if not np.any(sharp) else ridge + least
+    terms = ObjectiveConstants(loss, radius, 2 * weight)
     if isinstance(inner, Gdp):
         split = stated(terms, size, inner, share, choice="none")
     else:
         split = _nothing_retrieved(terms, inner, share)
-    return Mechanism(terms, restore_solver_budget(split, planned), np.full(p, 2 * own), np.zeros(p), sharp)
+    return Mechanism(terms, restore_solver_budget(split, planned), np.full(p, 2 * weight), np.zeros(p), sharp)
 
 
 def _nothing_retrieved(terms: ObjectiveConstants, inner: ApproxDP, share: float) -> BudgetSplit:

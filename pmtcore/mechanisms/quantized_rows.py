@@ -150,15 +150,17 @@ class Quantizer:
             lengths = block.lengths(d)
             factor = unit if block.lift is None else unit * block.lift
             if whitened:
-                own = block.values[d] * (factor / self.scale)
+                responses = block.values[d] * (factor / self.scale)
             else:
-                own = np.zeros(len(lengths))
-                own[: block.rows] = response[at : at + block.rows]
-            beside = None if weights is None else np.zeros(len(lengths))
-            if weights is not None and beside is not None:
-                beside[: block.rows] = weights[at : at + block.rows]
+                responses = np.zeros(len(lengths))
+                responses[: block.rows] = response[at : at + block.rows]
+            row_weights = None if weights is None else np.zeros(len(lengths))
+            if weights is not None and row_weights is not None:
+                row_weights[: block.rows] = weights[at : at + block.rows]
             made = block, lengths, d
-            yield QuantizedRows(block.rows, lengths * factor, own, made, weights=beside, buffers=self.buffers)
+            yield QuantizedRows(
+                block.rows, lengths * factor, responses, made, weights=row_weights, buffers=self.buffers
+            )
             at += block.rows
 
     def pieces(self, rows: PrivateRows, most: int | None = None) -> RowCache[QuantizedRows]:

@@ -133,7 +133,7 @@ def public_bands(public: PublicData) -> Bands | None:
 
 
 def _glm_bands(public: PublicData) -> Bands:
-    """Return robust intervals of a public fit to labels or counts, with the model's as a minimum (proofs/bands.md, 7)."""
+    """Return robust intervals of a public fit to labels or counts, floored at the model's (proofs/bands.md, 7)."""
     shape, root = Shape.of(public), public.feature_root
     influence = back_transform(root, shape.influence)
     robust = robust_part(influence, 1.0, len(influence), public.clusters)

@@ -169,8 +169,8 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
         where = PublicCoordinates(self.public, statistic.map(lambda pair: pair.moment).reveal(_DECLARED))
         rows, gradients = statistic.map(lambda pair: pair.rows), []
         estimate = Estimate.at_start(where, self.n, trials)
-        for each in self.passes:
-            gradients.append(each.release(rows, estimate.mean, source))
+        for moment_pass in self.passes:
+            gradients.append(moment_pass.release(rows, estimate.mean, source))
             estimate = estimate.after(where, gradients[-1])
         return ResponseOutcome(self, where, estimate, tuple(gradients))
 
@@ -195,15 +195,15 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
         where = PublicCoordinates(self.public, np.eye(self.public.d))
         trials = len(self.passes[0].rehearsal.bound)
         estimate = Estimate.at_start(where, self.n, trials)
-        for each in self.passes:
-            estimate = estimate.after(where, each.rehearsal)
+        for moment_pass in self.passes:
+            estimate = estimate.after(where, moment_pass.rehearsal)
         mean = Estimate(*(np.mean(part, axis=0, keepdims=True) for part in vars(estimate).values()))
         noise, sampling, clipping = self.errors(where, mean)
         return Prediction(noise.sd, sampling.sd, clipping.sd)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return histogram and clipped cross moment of each pass; the covariates cost nothing."""
-        return tuple(part for each in self.passes for part in each.parts())
+        return tuple(part for moment_pass in self.passes for part in moment_pass.parts())
 
     def facts(self) -> Facts:
         """Return bound and noise of the last pass, and the share of rows to expect beyond the bound."""
@@ -237,7 +237,7 @@ class ResponseOutcome(Outcome):
 
     def transcript(self) -> np.ndarray:
         """Return all released histograms and cross moments; H is known anyway."""
-        return np.column_stack([part for each in self.gradients for part in each.transcript])
+        return np.column_stack([part for gradient in self.gradients for part in gradient.transcript])
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -275,9 +275,9 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) 
     """
     if public.rows is None:
         raise InputError(ReleaseMessage.RESPONSES_NEED_ROWS)
-    public, left = ridge_regularized_public(public), 1 - 2 * COUNTING
+    public, without_histograms = ridge_regularized_public(public), 1 - 2 * COUNTING
     sizes, passes = gradient_norms(public, n, budget.mu), []
-    for at, share in enumerate((FIRST_SHARE * left, (1 - FIRST_SHARE) * left), 1):
+    for at, share in enumerate((FIRST_SHARE * without_histograms, (1 - FIRST_SHARE) * without_histograms), 1):
         shares = Shares(budget.mu, 1 - share - COUNTING, COUNTING)
         name = f"clipped cross moment {at}, in units of its bound"
         passes.append(SecondPass(sizes, n, shares, 0.0, negligible_noise_bound(n, shares.gradient_mu), name))

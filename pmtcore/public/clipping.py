@@ -527,9 +527,9 @@ class GradientNorms:
         prior = np.where(
             in_tail, beyond - np.append(beyond[:, 1:], np.zeros((len(beyond), 1)), axis=1), n * self.shares
         )
-        far = np.where(in_tail, tail.count_variance(prior, middle), self.tail.count_variance(prior, middle))
-        near = prior * (1 - self.shares) * (1 + n / (len(self.lengths) + 1))
-        variance = np.where(self.edges[1:] > self.tail.start, far, near)
+        tail_variance = np.where(in_tail, tail.count_variance(prior, middle), self.tail.count_variance(prior, middle))
+        body_variance = prior * (1 - self.shares) * (1 + n / (len(self.lengths) + 1))
+        variance = np.where(self.edges[1:] > self.tail.start, tail_variance, body_variance)
         total = variance + noise**2
         ratio, share = (counts - prior) ** 2 / total, variance / total
         # Where a count conflicts with the public share, the prior variance is inflated so that the count prevails.
@@ -638,9 +638,9 @@ class GradientNorms:
         counted = np.sum(rows[:, :-1] * tail[:-1], axis=1)
         power = np.maximum((counted + PRIOR_ROWS) / (rows[:, tail] @ logs + PRIOR_ROWS / PRIOR_POWER), LEAST_POWER)
         edge = self.edges[-1]
-        far = rows[:, -1] * (edge / low[-1]) ** -power
+        rows_beyond = rows[:, -1] * (edge / low[-1]) ** -power
         return self._mean_square_shift(
-            far * 2 * edge**2 / ((power - 1) * (power - 2)), far * edge / (power - 1), far, n
+            rows_beyond * 2 * edge**2 / ((power - 1) * (power - 2)), rows_beyond * edge / (power - 1), rows_beyond, n
         )
 
     @staticmethod

@@ -173,16 +173,16 @@ def raised(
     missing = difference - np.einsum("tij,tj->ti", curvature, step)
     length = np.maximum(np.linalg.norm(step, axis=1), 1e-300)
     along = step / length[:, None]
-    by = np.sum(missing * along, axis=1)
+    residual_along = np.sum(missing * along, axis=1)
     noise = variance + entry_variance * length**2
     # A zero step, or one along which all rows have one response, has a rise of rounding errors only.
-    rises = by * length
-    believed = (by > deviations * np.sqrt(noise + entry_variance * length**2)) & (rises > _LEAST_RISE)
-    across = missing - by[:, None] * along
+    rises = residual_along * length
+    significant = (residual_along > deviations * np.sqrt(noise + entry_variance * length**2)) & (rises > _LEAST_RISE)
+    across = missing - residual_along[:, None] * along
     square = np.maximum(np.sum(across**2, axis=1), 1e-300)
     across = across * np.maximum(1 - (step.shape[1] - 1) * noise / square, 0.0)[:, None]
-    clean = np.where(believed[:, None], by[:, None] * along + across, 0.0)
-    raise_by = clean[:, :, None] * clean[:, None, :] / np.where(believed, rises, 1.0)[:, None, None]
+    clean = np.where(significant[:, None], residual_along[:, None] * along + across, 0.0)
+    raise_by = clean[:, :, None] * clean[:, None, :] / np.where(significant, rises, 1.0)[:, None, None]
     return np.asarray(curvature + raise_by)
 
 
@@ -216,13 +216,15 @@ def secant_update(
     gain = noise / np.maximum(noise + variance, 1e-300)
     gain_along = 2 * noise / np.maximum(2 * noise + variance, 1e-300)
     missing = difference - expected
-    by = np.sum(missing * step, axis=1) / square
-    believed = expected + gain[:, None] * missing + ((gain_along - gain) * by)[:, None] * step
-    rises, known_rises = np.sum(believed * step, axis=1), np.sum(expected * step, axis=1)
+    missing_along = np.sum(missing * step, axis=1) / square
+    combined = expected + gain[:, None] * missing + ((gain_along - gain) * missing_along)[:, None] * step
+    rises, known_rises = np.sum(combined * step, axis=1), np.sum(expected * step, axis=1)
     # The update needs a positive curvature along the step: y~'s above its posterior standard deviation.
-    moves = (rises > np.sqrt(gain_along * variance * square)) & (known_rises > _LEAST_RISE) & (error_size > _LEAST_RISE)
+    is_updated = (
+        (rises > np.sqrt(gain_along * variance * square)) & (known_rises > _LEAST_RISE) & (error_size > _LEAST_RISE)
+    )
     divisors = (rises, known_rises, error_size)
-    weights = [np.where(moves, 1 / np.where(moves, divisor, 1.0), 0.0)[:, None, None] for divisor in divisors]
-    squares = [vector[:, :, None] * vector[:, None, :] for vector in (believed, expected, scaled_step)]
+    weights = [np.where(is_updated, 1 / np.where(is_updated, divisor, 1.0), 0.0)[:, None, None] for divisor in divisors]
+    squares = [vector[:, :, None] * vector[:, None, :] for vector in (combined, expected, scaled_step)]
     updated = curvature + weights[0] * squares[0] - weights[1] * squares[1]
     return np.asarray(updated), np.asarray(error_scale - gain[:, None, None] * weights[2] * squares[2])

@@ -327,8 +327,8 @@ class PublicData:
     @cached_property
     def symmetric_root(self) -> tuple[np.ndarray, np.ndarray]:
         """Return ``S_x^{1/2}`` and ``S_x^{-1/2}`` (d, d), from the singular values of ``L_x``."""
-        left, values, _ = np.linalg.svd(self.feature_root)
-        return (left * values) @ left.T, (left / values) @ left.T
+        vectors, values, _ = np.linalg.svd(self.feature_root)
+        return (vectors * values) @ vectors.T, (vectors / values) @ vectors.T
 
     @cached_property
     def whitened_in_sample(self) -> np.ndarray:
@@ -339,8 +339,8 @@ class PublicData:
     def left_out_residual(self) -> np.ndarray:
         """Return public residuals (m,) in units of ``s_B``, each from the fit without its row: ``r/(1 - h/m)``."""
         z = self.whitened_in_sample
-        own = np.sum(z[:, :-1] ** 2, axis=1) / max(len(z), 1) if self.around is None else self.around.leverage
-        return np.asarray(z[:, -1] / np.maximum(1 - own, 1e-6))
+        leverage = np.sum(z[:, :-1] ** 2, axis=1) / max(len(z), 1) if self.around is None else self.around.leverage
+        return np.asarray(z[:, -1] / np.maximum(1 - leverage, 1e-6))
 
     @cached_property
     def fit_influence(self) -> np.ndarray:
@@ -560,8 +560,8 @@ def public_from_rows(
         InputError: too few rows, or columns that are constant or collinear; the sentence names them.
     """
     names = tuple(names)
-    beside = [part for part in (response, weights) if part is not None]
-    once = one_copy(np.column_stack([features, *beside]))
+    extra = [part for part in (response, weights) if part is not None]
+    once = one_copy(np.column_stack([features, *extra]))
     features, response = features[once], None if response is None else response[once]
     m, d = features.shape
     if m < d + 1:
@@ -578,8 +578,8 @@ def public_from_rows(
     if not linear:  # only features are whitened; the response counts as a unit of its own
         factor = block_diag(factor, 1.0)
     groups = None if clusters is None else np.unique(clusters[once], return_inverse=True)[1]
-    own = None if weights is None else weights[once]
-    return PublicData(names, target, factor, m, rows, family, lam, labelled, clusters=groups, weights=own)
+    row_weights = None if weights is None else weights[once]
+    return PublicData(names, target, factor, m, rows, family, lam, labelled, clusters=groups, weights=row_weights)
 
 
 def public_from_moment(

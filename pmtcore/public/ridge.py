@@ -171,11 +171,11 @@ def prior_of(
     m = len(x)
     data, linear = Data(family, x, y, weights), family.id == "gaussian"
     spread = free * (np.mean(x**2, axis=0) - (np.mean(x, axis=0) ** 2 if not free.all() else 0.0))
-    own = penalties + _STABILIZING_RIDGE * np.maximum(spread, _LEAST_SPREAD)
-    path = _path(data, spread, own)
+    problem_penalties = penalties + _STABILIZING_RIDGE * np.maximum(spread, _LEAST_SPREAD)
+    path = _path(data, spread, problem_penalties)
     ridge = _least_loss(path)
     # For least squares a Gram matrix is released, beside which a better public fit gains little (decision 109).
-    best, shape = (ridge, spread) if linear else _reweighted(data, ridge, own, spread=spread)
+    best, shape = (ridge, spread) if linear else _reweighted(data, ridge, problem_penalties, spread=spread)
     excess_losses = [point.losses - ridge.losses for point in path]
     as_good = [
         p.penalty
@@ -183,7 +183,7 @@ def prior_of(
         if np.mean(excess) <= np.std(excess) / np.sqrt(m)
     ]
     most = _MOST_COVARIANCE_PENALTY_LINEAR if linear else _MOST_COVARIANCE_PENALTY
-    penalized = best.hessian + np.diag(best.penalty * shape + own)
+    penalized = best.hessian + np.diag(best.penalty * shape + problem_penalties)
     curvature = penalized - np.diag(max(best.penalty - most, 0.0) * shape)
     covariance = best.dispersion / m * np.linalg.inv(curvature)
     supported = [point.penalty for point in path if point.columns <= _COLUMNS_PER_ROW * m]
@@ -192,23 +192,23 @@ def prior_of(
     return RidgePrior(best.coefficients, covariance, whitening, best.penalty, spread, shape, best.dispersion)
 
 
-def _path(data: Data[Family], shape: np.ndarray, own: np.ndarray) -> list[_Point]:
+def _path(data: Data[Family], shape: np.ndarray, problem_penalties: np.ndarray) -> list[_Point]:
     """Return the fits of the path with their left-out losses.
 
     Args:
         data: public rows.
         shape: factor of the penalty in each squared coefficient (d,).
-        own: penalties of the problem itself (d,), the same along the path.
+        problem_penalties: (d,), the same along the path.
     """
     fit, path = np.zeros(len(shape)), []
     gradient, hessian = _mean_derivatives(data, fit)
     linear = data.loss.id == "gaussian"
-    together = _LeastSquares.of(data.rows, hessian + np.diag(own), shape) if linear else None
+    together = _LeastSquares.of(data.rows, hessian + np.diag(problem_penalties), shape) if linear else None
     for a in _PENALTY_PATH:
         if together is not None:
             fit, leverage = together.at(float(a))
         else:
-            penalty_matrix = np.diag(a * shape + own)
+            penalty_matrix = np.diag(a * shape + problem_penalties)
             if linear:
                 fit = np.linalg.solve(hessian + penalty_matrix, -gradient)
             else:
@@ -224,7 +224,9 @@ def _least_loss(path: list[_Point]) -> _Point:
     return min(path, key=lambda point: float(np.mean(point.losses)))
 
 
-def _reweighted(data: Data[Family], ridge: _Point, own: np.ndarray, *, spread: np.ndarray) -> tuple[_Point, np.ndarray]:
+def _reweighted(
+    data: Data[Family], ridge: _Point, problem_penalties: np.ndarray, *, spread: np.ndarray
+) -> tuple[_Point, np.ndarray]:
     """Return the fit under a Cauchy prior and its penalty's shape (d,), where leave-one-out clearly prefers it.
 
     A common penalty shrinks a large coefficient among small ones by more than its standard error, which the covariance
@@ -234,13 +236,13 @@ def _reweighted(data: Data[Family], ridge: _Point, own: np.ndarray, *, spread: n
     Args:
         data: public rows.
         ridge: the best fit with a common penalty.
-        own: penalties of the problem itself (d,).
+        problem_penalties: (d,).
         spread: variance of each column (d,).
     """
     m, best, shape = len(data.x), ridge, spread
     for _ in range(_MOST_REWEIGHTINGS if ridge.penalty and m >= _CLEAR_ROWS else 0):
-        weighted = spread * _cauchy_weights(best, shape, own, spread=spread, m=m)
-        better = _least_loss(_path(data, weighted, own))
+        weighted = spread * _cauchy_weights(best, shape, problem_penalties, spread=spread, m=m)
+        better = _least_loss(_path(data, weighted, problem_penalties))
         if np.mean(better.losses) >= np.mean(best.losses):
             break
         best, shape = better, weighted
@@ -249,7 +251,9 @@ def _reweighted(data: Data[Family], ridge: _Point, own: np.ndarray, *, spread: n
     return (best, shape) if is_clear else (ridge, spread)
 
 
-def _cauchy_weights(point: _Point, shape: np.ndarray, own: np.ndarray, *, spread: np.ndarray, m: int) -> np.ndarray:
+def _cauchy_weights(
+    point: _Point, shape: np.ndarray, problem_penalties: np.ndarray, *, spread: np.ndarray, m: int
+) -> np.ndarray:
     """Return the weight (d,) of each coefficient's penalty under a Cauchy prior, by one step of the EM algorithm.
 
     A Cauchy effect is normal with a precision that is gamma(1/2, 1/2) in units of the prior's. Given the effect e, the
@@ -259,12 +263,12 @@ def _cauchy_weights(point: _Point, shape: np.ndarray, own: np.ndarray, *, spread
     Args:
         point: the current fit.
         shape: factor of its penalty in each squared coefficient (d,).
-        own: penalties of the problem itself (d,).
+        problem_penalties: (d,).
         spread: variance of each column (d,).
         m: number of public rows.
     """
     unit = point.dispersion / m
-    variance = unit * np.diag(np.linalg.inv(point.hessian + np.diag(point.penalty * shape + own)))
+    variance = unit * np.diag(np.linalg.inv(point.hessian + np.diag(point.penalty * shape + problem_penalties)))
     squares = spread * (point.coefficients**2 + variance)
     return np.asarray(2 * unit / np.maximum(unit + squares * point.penalty, _TINY))
 
@@ -428,8 +432,8 @@ def weakly_informed_fit(
         weights: of the loss of each row (k,).
     """
     amount, shape = ridge
-    own = penalty + dispersion / rows * prior_precision(features)
-    mode = solvers.fit(Data(family, features, response, weights), own + amount * shape)
+    fixed = penalty + dispersion / rows * prior_precision(features)
+    mode = solvers.fit(Data(family, features, response, weights), fixed + amount * shape)
     hessian = (features * (weights * family.slope(features @ mode))[:, None]).T @ features / len(features)
-    precision = hessian + own + min(amount, _MOST_BELIEVED) * shape
+    precision = hessian + fixed + min(amount, _MOST_BELIEVED) * shape
     return mode, dispersion / rows * np.linalg.inv(precision)

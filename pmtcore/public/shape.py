@@ -248,8 +248,8 @@ class Candidate:
         """
         rows = shape.left_out.clipped(clip)
         inverse = np.linalg.inv(shape.hessian(rows))
-        moves = shape.moves(rows, inverse)
-        bias = float(squared_bias(np.mean(moves, axis=0), np.mean(np.abs(moves), axis=0)))
+        shifts = shape.moves(rows, inverse)
+        bias = float(squared_bias(np.mean(shifts, axis=0), np.mean(np.abs(shifts), axis=0)))
         return cls(clip, inverse, bias, public_score_covariance(shape, rows) if from_public else None)
 
     def price(self, prior: np.ndarray, noise: float) -> float:

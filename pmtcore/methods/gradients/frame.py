@@ -122,9 +122,9 @@ class Frame:
     def left_out(self) -> np.ndarray:
         """Return the whitened public features (m, d), each as long as if its row had been left out of the whitening."""
         squares, m = np.sum(self.rows**2, axis=1), len(self._features)
-        far = left_out_norm(squares, m, self.public.category_norm[:: self._step])
-        far = np.minimum(far, squares / _LEAST_SHARE)
-        return np.asarray(self.rows * np.sqrt(far / np.maximum(squares, 1e-300))[:, None])
+        left_out_squares = left_out_norm(squares, m, self.public.category_norm[:: self._step])
+        left_out_squares = np.minimum(left_out_squares, squares / _LEAST_SHARE)
+        return np.asarray(self.rows * np.sqrt(left_out_squares / np.maximum(squares, 1e-300))[:, None])
 
     @cached_property
     def norms(self) -> np.ndarray:
@@ -182,9 +182,9 @@ class Frame:
         if self.public.family is not GAUSSIAN:
             penalty = penalty + self.prior.dispersion / len(self._features) * prior_precision(self.rows)
         hessian = (self.rows * slope[:, None]).T @ self.rows / self.m + penalty
-        share = np.einsum("ij,jk,ik->i", self.rows, np.linalg.inv(hessian), self.rows, optimize=True)
-        own = share * slope / len(self._features)
-        return np.asarray(1 / np.maximum(1 - own, _LEAST_SLACK))
+        leverage = np.einsum("ij,jk,ik->i", self.rows, np.linalg.inv(hessian), self.rows, optimize=True)
+        weighted_leverage = leverage * slope / len(self._features)
+        return np.asarray(1 / np.maximum(1 - weighted_leverage, _LEAST_SLACK))
 
     def slopes(self, points: np.ndarray) -> np.ndarray:
         """Return ``w b''`` (m, t) of public rows at points (t, d).

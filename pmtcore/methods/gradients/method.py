@@ -259,8 +259,10 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         squares = interpolated_squares(self.public, (self.schedule, n), self.n * self.mu, squares_at)
         if self.n < MANY_PRIVATE_ROWS * self.frame.m:
             reference = replace(self, n=n, mu=self.n * self.mu / n)
-            theirs, own = (np.diag(self.in_table(plan.expected.covariance[0])) for plan in (reference, self))
-            squares = squares * theirs / np.maximum(own, 1e-300)
+            reference_variances, variances = (
+                np.diag(self.in_table(plan.expected.covariance[0])) for plan in (reference, self)
+            )
+            squares = squares * reference_variances / np.maximum(variances, 1e-300)
         return error_ratios(squares)
 
     @cached_property

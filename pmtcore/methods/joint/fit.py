@@ -332,12 +332,10 @@ class RefinedFit:
         """Return mean (trials, d) and last update of the filter over all gradients, from the pilot's posterior."""
         mean, covariance = self.pilot.correction, self.pilot.covariance
         update = None
-        for each in self.passes:
-            innovation = each.score - np.einsum("tij,tj->ti", self.gram_estimate, mean - each.point)
-            expected = np.linalg.solve(self.gram_estimate, each.score[..., None])[..., 0]
-            noise = each.score_variance[:, None, None] * each.gradient.error_scale + self.gram_noise_covariance(
-                expected
-            )
+        for fit in self.passes:
+            innovation = fit.score - np.einsum("tij,tj->ti", self.gram_estimate, mean - fit.point)
+            expected = np.linalg.solve(self.gram_estimate, fit.score[..., None])[..., 0]
+            noise = fit.score_variance[:, None, None] * fit.gradient.error_scale + self.gram_noise_covariance(expected)
             update = gaussian_update(covariance, self.gram_estimate, innovation, noise, prior_dof=self.pilot.prior_dof)
             mean, covariance = mean + update.step, update.covariance
         if update is None:
@@ -365,10 +363,10 @@ class RefinedFit:
         """Return precision weights (passes, trials) of the gradients, from their noise and that of P along the step."""
         last = self.passes[-1]
         solution = last.point + np.linalg.solve(self.gram_estimate, last.score[..., None])[..., 0]
-        steps = [solution - each.point for each in self.passes]
+        steps = [solution - fit.point for fit in self.passes]
         step_sizes = np.array([np.einsum("ti,tij,tj->t", step, self.gram_error_scale, step) for step in steps])
-        variance = np.array([(each.gradient.noise / each.unclipped_share) ** 2 for each in self.passes])
-        clipped = np.array([each.gradient.clipping_mse for each in self.passes])
+        variance = np.array([(fit.gradient.noise / fit.unclipped_share) ** 2 for fit in self.passes])
+        clipped = np.array([fit.gradient.clipping_mse for fit in self.passes])
         # The clipping error at the largest bound is common to all gradients, so that weighting cannot reduce it.
         variance = variance + clipped - np.min(clipped, axis=0)
         precision = 1 / (variance + 2 * self.pilot.entry_variance * step_sizes)
@@ -377,18 +375,18 @@ class RefinedFit:
     @cached_property
     def noise(self) -> np.ndarray:
         """Return the noise sd (trials,) of a coordinate of the weighted gradient, on the scale of the last one."""
-        variance = np.array([(each.gradient.noise / each.unclipped_share) ** 2 for each in self.passes])
+        variance = np.array([(fit.gradient.noise / fit.unclipped_share) ** 2 for fit in self.passes])
         return np.asarray(self.unclipped_share * np.sqrt(np.sum(self._weights**2 * variance, axis=0)))
 
     @cached_property
     def base(self) -> np.ndarray:
         """Return the weighted mean (trials, d) of the points at which the gradients were released."""
-        return np.asarray(sum(w[:, None] * each.point for w, each in zip(self._weights, self.passes, strict=True)))
+        return np.asarray(sum(w[:, None] * fit.point for w, fit in zip(self._weights, self.passes, strict=True)))
 
     @cached_property
     def unshrunk(self) -> np.ndarray:
         """Return the Newton step with the weighted gradient from :attr:`base` (trials, d), without prior and pilot."""
-        score = sum(w[:, None] * each.score for w, each in zip(self._weights, self.passes, strict=True))
+        score = sum(w[:, None] * fit.score for w, fit in zip(self._weights, self.passes, strict=True))
         return np.asarray(self.base + np.linalg.solve(self.gram_estimate, np.asarray(score)[..., None])[..., 0])
 
     @property

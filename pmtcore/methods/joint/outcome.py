@@ -222,20 +222,20 @@ def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     """Return intervals around the precision-weighted mean of unshrunk and public fit, for the first trial."""
     public, deviation = first.public, fit.unshrunk[0]
     inverse = np.linalg.inv(fit.unclipped_share[0] * fit.gram_estimate[0])
-    mine, theirs = _two_estimates(first, fit, inverse)
+    unshrunk_covariance, public_covariance = _two_estimates(first, fit, inverse)
     identity: np.ndarray = np.eye(len(deviation))
-    both = gaussian_update(theirs, identity, deviation, mine, prior_dof=first.prior_dof)
-    inflation, influence = float(both.inflation), public.fit_influence
+    update = gaussian_update(public_covariance, identity, deviation, unshrunk_covariance, prior_dof=first.prior_dof)
+    inflation, influence = float(update.inflation), public.fit_influence
     table = public.residual_scale * back_transform(public.feature_root, identity).T
-    solve, rest = table @ both.gain @ inverse, table @ both.shrinkage
+    solve, public_weight = table @ update.gain @ inverse, table @ update.shrinkage
     privacy = ErrorPart.of(solve @ fit.noise_covariance(deviation) @ solve.T)
     sampling = _sampling_part(first, fit.clip_weights, solve, np.zeros_like(deviation))
-    pull = ErrorPart.of(rest @ (inflation * public.remaining_fit_covariance) @ rest.T)
-    theirs_part = robust_part(influence @ rest.T, inflation, len(influence), public.clusters)
-    together = sampling.plus(theirs_part).plus(pull)
-    together = together.with_variance(np.maximum(together.variance, _least_squares_variance(first)))
+    pull = ErrorPart.of(public_weight @ (inflation * public.remaining_fit_covariance) @ public_weight.T)
+    public_part = robust_part(influence @ public_weight.T, inflation, len(influence), public.clusters)
+    total = sampling.plus(public_part).plus(pull)
+    total = total.with_variance(np.maximum(total.variance, _least_squares_variance(first)))
     truncation = _with_step(fit.truncation_part(solve), table @ fit.last_step)
-    return limits(estimate, privacy, together, truncation, centre=public.coefficients + table @ both.step)
+    return limits(estimate, privacy, total, truncation, centre=public.coefficients + table @ update.step)
 
 
 def _least_squares_variance(first: FirstFit) -> np.ndarray:
@@ -301,13 +301,15 @@ def looks_shifted(first: FirstFit, fit: Fit) -> bool:
     inverse = np.linalg.inv(fit.unclipped_share[0] * fit.gram_estimate[0])
     d = public.d
     if public.rows is not None:
-        mine, theirs = _two_estimates(first, fit, inverse)
-        solved = np.linalg.solve(mine + theirs, np.column_stack([theirs, delta]))
-        share = float(np.clip(np.trace(solved[:, :d]) / d, 1e-6, 1.0))
+        unshrunk_covariance, public_covariance = _two_estimates(first, fit, inverse)
+        solution = np.linalg.solve(unshrunk_covariance + public_covariance, np.column_stack([public_covariance, delta]))
+        share = float(np.clip(np.trace(solution[:, :d]) / d, 1e-6, 1.0))
         dof = min(first.prior_dof / share**2, _MANY_DEGREES)
-        rest = max(dof - d + 1, 1.0)
-        return bool(delta @ solved[:, d] * rest / (d * dof) > f_distribution.isf(_FALSE_ALARMS, d, rest))
-    rest = public.m - d
-    own = d / rest * f_distribution.isf(_FALSE_ALARMS, d, rest)
+        denominator_dof = max(dof - d + 1, 1.0)
+        return bool(
+            delta @ solution[:, d] * denominator_dof / (d * dof) > f_distribution.isf(_FALSE_ALARMS, d, denominator_dof)
+        )
+    denominator_dof = public.m - d
+    threshold = d / denominator_dof * f_distribution.isf(_FALSE_ALARMS, d, denominator_dof)
     noise = float(np.linalg.eigvalsh(inverse @ fit.noise_covariance(delta) @ inverse)[-1])
-    return bool(delta @ delta > own + (noise + 1 / first.first.n) * chi2.isf(_FALSE_ALARMS, d))
+    return bool(delta @ delta > threshold + (noise + 1 / first.first.n) * chi2.isf(_FALSE_ALARMS, d))

@@ -145,7 +145,7 @@ class OwnMetric:
     @property
     def transcript(self) -> list[np.ndarray]:
         """Return all that an attacker gets, a matrix for each statistic."""
-        return [part for each in self.releases for part in each.transcript]
+        return [part for release in self.releases for part in release.transcript]
 
     @property
     def whitening(self) -> np.ndarray:
@@ -184,8 +184,8 @@ def release_metrics(
     public = passes[0].public
     whitenings = [np.tile(np.eye(public.d), (trials, 1, 1))]
     releases: list[ReleasedMetric] = []
-    for each in passes:
-        released = [each.release(rows_in(rows, public, whitening), source) for whitening in whitenings[-1]]
+    for metric_pass in passes:
+        released = [metric_pass.release(rows_in(rows, public, whitening), source) for whitening in whitenings[-1]]
         releases.append(ReleasedMetric.stacked(released))
         whitenings.append(releases[-1].whitening_after(whitenings[-1]))
     return OwnMetric(tuple(releases), tuple(whitenings))

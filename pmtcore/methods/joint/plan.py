@@ -169,8 +169,8 @@ class JointPlan(StatisticPlan[MomentAndRows]):
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spends: the joint moment; of a second pass the histogram, if any, and the clipped gradient."""
-        metrics = [part for each in self.metrics for part in each.parts()]
-        return (self.first.part(), *metrics, *(part for each in self.gradients for part in each.parts()))
+        metrics = [part for item in self.metrics for part in item.parts()]
+        return (self.first.part(), *metrics, *(part for item in self.gradients for part in item.parts()))
 
     def predicted(self) -> Prediction | None:
         """Predict the standard errors from noise, from sampling of least squares at n rows, and from clipping.
@@ -390,14 +390,16 @@ def _best_pilot(
         shares = Shares(mu, share, _counting(parameters))
         accurate = least_error_ball(public, n, shares.pilot_mu)
         least = negligible_noise_radius(n, shares.pilot_mu, public.d, harmless)
-        second = sizes.predicted_mse(n, shares.gradient_mu) / public.d
+        gradient_mse = sizes.predicted_mse(n, shares.gradient_mu) / public.d
         for wider in _BALL_FACTORS:
             ball = _chosen(
                 Ball(max(wider * accurate.radius, least), _PILOT_SCALE * accurate.response_scale), parameters
             )
             first = FirstPass(public, n, shares.pilot_mu, ball)
-            left = pilot_variance(first)
-            price = left * second / (left + second) + gram_error(first, truncated(ball)) * left
+            pilot_mse = pilot_variance(first)
+            price = (
+                pilot_mse * gradient_mse / (pilot_mse + gradient_mse) + gram_error(first, truncated(ball)) * pilot_mse
+            )
             priced.append((price * (1.0 if wider == 1 else _WIDER_BALL_PENALTY), shares, first))
     return min(priced, key=lambda each: each[0])[1:]
 

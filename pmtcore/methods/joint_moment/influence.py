@@ -68,11 +68,11 @@ class Tail:
         order, tail = _outermost(lengths)
         m, k = len(order), int(tail.many)
         ranks = (np.arange(k) + 0.5) / m
-        plain = float(np.sum(np.log(chi.isf(ranks, dimension) / chi.isf(k / m, dimension))))
-        heavy = min(max((float(tail.log_excess[0]) / plain - 1) / _HEAVY_LOG_EXCESS, 0.0), 1.0)
+        gaussian_log_excess = float(np.sum(np.log(chi.isf(ranks, dimension) / chi.isf(k / m, dimension))))
+        weight = min(max((float(tail.log_excess[0]) / gaussian_log_excess - 1) / _HEAVY_LOG_EXCESS, 0.0), 1.0)
         power = np.maximum(tail.power * (1 - _CAUTIOUS_DEVIATIONS / math.sqrt(k + PRIOR_ROWS)), _LEAST_POWER)
-        far = cls._from_power(order, tail, power, rows)
-        return replace(far, shares=heavy * far.shares)
+        cautious = cls._from_power(order, tail, power, rows)
+        return replace(cautious, shares=weight * cautious.shares)
 
     @classmethod
     def _from_power(cls, order: np.ndarray, tail: PowerTail, power: np.ndarray, rows: float) -> Tail:
@@ -219,20 +219,20 @@ class RowInfluence(Influence):
 
     def freedom(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return ``2/cv^2`` of the mean of squares, as in proofs/bands.md, 7."""
-        moves = (self.inside @ a.T) * (self.weights * (self.inside @ b))[:, None]
-        moves = moves if self.clusters is None else group_sums(moves, self.clusters)[0]
-        squares, count = moves**2, len(moves)
+        influences = (self.inside @ a.T) * (self.weights * (self.inside @ b))[:, None]
+        influences = influences if self.clusters is None else group_sums(influences, self.clusters)[0]
+        squares, count = influences**2, len(influences)
         mean = np.maximum(np.mean(squares, axis=0), 1e-300)
         degrees = 2 / np.maximum(np.var(squares, axis=0) / mean**2 / count, 8 / count)
         return np.asarray(degrees if self.clusters is None else np.minimum(degrees, count - 1))
 
     def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.residual_products`."""
-        moves = (self.left_out @ a.T) * (self.cut * (self.left_out @ b))[:, None]
-        mean = np.mean(moves, axis=0)
+        influences = (self.left_out @ a.T) * (self.cut * (self.left_out @ b))[:, None]
+        mean = np.mean(influences, axis=0)
         if self.clusters is None:
-            return mean, np.asarray(moves.T @ moves / self.m - np.outer(mean, mean))
-        return mean, self.mean_square(moves - mean)
+            return mean, np.asarray(influences.T @ influences / self.m - np.outer(mean, mean))
+        return mean, self.mean_square(influences - mean)
 
     @cached_property
     def far(self) -> np.ndarray:
@@ -244,8 +244,8 @@ class RowInfluence(Influence):
 
     def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.beyond`."""
-        moves = (self.far @ a.T) * (self.far @ b)[:, None]
-        return np.asarray(moves.T @ moves / len(self.far))
+        influences = (self.far @ a.T) * (self.far @ b)[:, None]
+        return np.asarray(influences.T @ influences / len(self.far))
 
     def beyond_of(self, matrices: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.beyond_of`."""
@@ -253,22 +253,22 @@ class RowInfluence(Influence):
 
     def truncated_variances(self, matrices: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.truncated_variances`."""
-        moves = self.weights[:, None] * _forms(self.inside, matrices)
+        influences = self.weights[:, None] * _forms(self.inside, matrices)
         if self.clusters is None:
-            return np.asarray(np.var(moves, axis=0))
-        sums, correction = group_sums(moves - np.mean(moves, axis=0), self.clusters)
+            return np.asarray(np.var(influences, axis=0))
+        sums, correction = group_sums(influences - np.mean(influences, axis=0), self.clusters)
         return np.asarray(correction * np.sum(sums**2, axis=0) / self.m)
 
     def product_covariance(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.product_covariance`."""
         y = self.inside
-        moves = self.weights[:, None] * ((y * ((y * b) @ rest)) @ a.T)
-        return self.mean_square(moves - np.mean(moves, axis=0))
+        influences = self.weights[:, None] * ((y * ((y * b) @ rest)) @ a.T)
+        return self.mean_square(influences - np.mean(influences, axis=0))
 
     def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.residual_moments`."""
-        moves = self.cut[:, None] * _forms(self.left_out, matrices)
-        return np.mean(moves, axis=0), np.var(moves, axis=0)
+        influences = self.cut[:, None] * _forms(self.left_out, matrices)
+        return np.mean(influences, axis=0), np.var(influences, axis=0)
 
     @cached_property
     def residual_moment(self) -> np.ndarray:  # type: ignore[override]

@@ -126,9 +126,9 @@ class Fit:
     @cached_property
     def noise(self) -> np.ndarray:
         """Return the covariance (q, q) from the noise, exact to first order: ``sigma^2 sum W_ij^2 J^k_ij J^l_ij``."""
-        both = self.a[:, :, None] * self.b
-        both = (both + np.swapaxes(both, 1, 2)) / 2
-        flat = (both * self.state.weight).reshape(len(self.a), -1)
+        derivatives = self.a[:, :, None] * self.b
+        derivatives = (derivatives + np.swapaxes(derivatives, 1, 2)) / 2
+        flat = (derivatives * self.state.weight).reshape(len(self.a), -1)
         return np.asarray(self.state.sigma**2 * (flat @ flat.T))
 
     @cached_property

@@ -191,8 +191,8 @@ def _epsilon(budget: Budget) -> float:
 
 def _with_own(mechanism: Mechanism, ground: Setting, n: int) -> Mechanism:
     """Add the problem's own ridge to the mechanism's quadratic term, which can only increase the modulus."""
-    own = n * ground.penalty
-    ridge = mechanism.ridge + own
+    problem_ridge = n * ground.penalty
+    ridge = mechanism.ridge + problem_ridge
     return Mechanism(
         mechanism.terms, mechanism.split, ridge, mechanism.ridge * mechanism.centre / ridge, mechanism.lasso
     )

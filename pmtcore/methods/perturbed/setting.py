@@ -77,8 +77,8 @@ class Setting:
         """
         public = self.public
         if public.rows is not None and public.labelled:
-            own = self.penalty if public.own_lam == public.lam else self.penalty * (public.own_lam / public.lam)
-            return public_fit(self.loss, self.rows(public.rows[:, :-1]), public.rows[:, -1], own)
+            penalty = self.penalty if public.own_lam == public.lam else self.penalty * (public.own_lam / public.lam)
+            return public_fit(self.loss, self.rows(public.rows[:, :-1]), public.rows[:, -1], penalty)
         if public.family.id != "gaussian" or not public.labelled:
             raise InputError(MethodMessage.PUBLIC_FIT_NEEDED, method="napp-public")
         hessian = self.back.T @ public.moment[: public.d, : public.d] @ self.back
