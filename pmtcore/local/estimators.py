@@ -39,7 +39,7 @@ _STEP = 1e-3  # of the standard error that noise leaves in the mean
 def shifts(
     fit: Callable[[np.ndarray], np.ndarray], made: Configuration, mean: np.ndarray, n: int, *, sd: float
 ) -> np.ndarray:
-    """Return how far one forged report among n can move each coefficient (d,), to first order.
+    """Return the largest change of each coefficient (d,) by one forged report among n, to first order.
 
     Args:
         fit: coefficients (t, d) from mean reports (t, dimension).

@@ -82,7 +82,7 @@ class Configuration:
 
     @property
     def guarantee(self) -> dict[str, float | str | None]:
-        """Return what each report promises about its row."""
+        """Return the guarantee of each report for its row."""
         return {"mu": self.mu, "epsilon": self.epsilon, "relation": "replace-one, of one's own row"}
 
     @property

@@ -55,7 +55,7 @@ def grid_rows(rows: np.ndarray, radius: float, scale: int = SCALE) -> np.ndarray
             np.where(finite[:, None], rows, 0.0) * (scale / np.maximum(np.where(finite, length, 1.0), radius))[:, None]
         )
         inside = np.where(np.all(np.abs(inside) <= 2.0 * scale, axis=1)[:, None], inside, 0.0)  # nan too
-    steps = np.trunc(inside * (1 - 2.0**-40)).astype(np.int64)  # towards zero, past what rounding may have added
+    steps = np.trunc(inside * (1 - 2.0**-40)).astype(np.int64)  # the factor covers rounding errors of the length
     steps[np.sum(steps * steps, axis=1) > scale**2] = 0  # no entry is beyond the scale, so the check cannot overflow
     return steps
 

@@ -260,7 +260,7 @@ class Product:
         np.multiply(s, 2.0**whitening.cell_bits / whitening.spread[-1], out=s)
         np.rint(cells, out=cells)
         most = 2.0 ** (whitening.cell_bits + _RANGE_BITS)
-        if cells.max() <= most and cells.min() >= -most:  # false for what is no number
+        if cells.max() <= most and cells.min() >= -most:  # false for NaN
             return None
         return _scaled_down(t, s, most)
 

@@ -67,7 +67,7 @@ class AdaptivePlan(OfPublicData, StatisticPlan[np.ndarray]):
         eigen_sd, moment_sd, cross_sd = self.sigmas
         rounded = (
             1 + _EIGENVALUE_ERROR * d * self.n
-        )  # what a computed eigenvalue may be off by, as a share of 2^30 steps
+        )  # bound on the error of a computed eigenvalue, as a share of 2^30 steps
         smallest = statistic.map(lambda s: np.rint(np.linalg.eigvalsh(s[:, :-1].astype(float))[:1]).astype(np.int64))
         least = noisy_vector(smallest, (1 + SLACK) * rounded * eigen_sd / unit, source, trials)[:, 0] * unit
         gram = noisy_symmetric(

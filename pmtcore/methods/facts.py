@@ -78,7 +78,7 @@ class Facts:
 
     @property
     def noise_dominates(self) -> bool:
-        """Return whether the noise is about as large as what is released, so that public rows decide the result."""
+        """Return whether the noise is about as large as the statistic, so that public rows dominate the result."""
         return (self.noise_over_signal or 0.0) > _SWAMPING_NOISE
 
     def as_dict(self) -> dict[str, Any]:

@@ -28,12 +28,12 @@ def parameter(
     log: bool = False,
     automatic: str | None = None,
 ) -> Value:
-    """Return a dataclass field with what a form needs to draw it and a check needs to refuse a value.
+    """Return a dataclass field with the metadata by which a form draws it and a check refuses a value.
 
     Args:
         default: its type is that of the field.
-        label: what a form writes beside it.
-        help: what it means, in a sentence.
+        label: its label in a form.
+        help: its meaning, in a sentence.
         low: least value of a number; ``None``: none.
         high: largest value of a number; ``None``: none.
         choices: the texts that may be chosen; empty: any text or number.
@@ -49,8 +49,8 @@ def choice(label: str, **meanings: str) -> str:
     """Return a field with a few texts to choose from, of which the first is the default.
 
     Args:
-        label: what a form writes beside it.
-        meanings: what each choice means, without a full stop.
+        label: its label in a form.
+        meanings: meaning of each choice, without a full stop.
     """
     choices = tuple(meanings)
     help = "; ".join(f"{name}: {meaning}" for name, meaning in meanings.items())
@@ -73,7 +73,7 @@ def truncation_radius() -> float:
 
 
 def small_budgets(auto: str, none: str) -> str:
-    """Return the field that says whether what was released leans on the public rows where the noise is large."""
+    """Return the field that decides whether released figures are shrunk to the public ones where the noise is large."""
     return choice("Small budgets", auto=f"where the noise is large, {auto}", none=none)
 
 

@@ -56,7 +56,7 @@ class Outcome(ABC):
         return None
 
     def released(self) -> Mapping[str, Json]:
-        """Return what else the first trial releases at no further cost."""
+        """Return further figures that the first trial releases at no cost."""
         return {}
 
     def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Json]:

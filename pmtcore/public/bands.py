@@ -63,7 +63,7 @@ class ErrorPart:
 
 
 def satterthwaite(*parts: ErrorPart) -> np.ndarray:
-    """Return the degrees of freedom (d,) of a sum of independent parts, in whatever units (Satterthwaite).
+    """Return the degrees of freedom (d,) of a sum of independent parts (Satterthwaite).
 
     They are at most ``1e12``, which is also the value where all variances are zero.
     """

@@ -1,4 +1,4 @@
-"""Clipping bounds from public data: truncation radii, bounds on gradients, and what each costs (proofs/radius.md, 5).
+"""Clipping bounds from public data: truncation radii and bounds on gradients, with their errors (proofs/radius.md, 5).
 
 Choosing a bound costs no budget. The price of a candidate is its predicted squared error: the clipping error on public
 rows, each as if left out, plus the variance of the noise at that bound. The bound with the least price is chosen. Some

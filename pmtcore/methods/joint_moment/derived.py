@@ -97,7 +97,7 @@ class Derived:
             return rows
         at = {name: j for j, name in enumerate(self.base)}
         empty = ~np.any(rows, axis=1)
-        with np.errstate(all="ignore"):  # what overflows is not finite, and counts as an empty row later
+        with np.errstate(all="ignore"):  # rows that overflow are not finite, and count as empty later
             plain, roots = (rows / rows[:, :1], rows[:, 0]) if self.weighted else (rows, 1.0)
             made = [rule.apply([plain[:, at[name]] for name in rule.of]) * roots for rule in self.rules]
         return np.column_stack([rows[:, :-1], *(np.where(empty, 0.0, column) for column in made), rows[:, -1]])

@@ -419,7 +419,7 @@ def _places(d: int) -> np.ndarray:
 
 
 def unique_count(d: int) -> int:
-    """Return how many unique entries a symmetric tensor of four indices has."""
+    """Return the number of unique entries of a symmetric (d, d, d, d) tensor."""
     return factorial(d + 3) // (factorial(4) * factorial(d - 1))
 
 

@@ -294,7 +294,8 @@ def _influence(fields: Mapping[str, Any], n: int, radius: float, expected: np.nd
         after, lost = _symmetric(fields["kept"], d, "kept"), _symmetric(fields["lost"], d, "lost")
         many = (unique_count(d),)
         fours = [_numbers(fields[name], many, name) for name in ("kept_four", "lost_four", "far_four")]
-        # Records of before the field: what left-out rows lose, which is too much where public rows are few.
+        # Older records have no such field. The truncated moment of left-out rows is biased upwards with few public
+        # rows.
         removed = _symmetric(fields["removed"], d, "removed") if "removed" in fields else lost
         return Moments(_count(fields["m"], "m"), after, fours[0], lost, fours[1], fours[2], removed)
     if fields["kind"] == "none":

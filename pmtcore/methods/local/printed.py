@@ -39,7 +39,7 @@ from pmtcore.public.moments import PublicData
 _DELTA_POWER = 1.1  # of n: delta as paper C takes it
 BEYOND = 1024.0  # bound on the grid for unclipped responses: counts up to it are whole numbers of grid steps
 CLIPPED = "clipped"
-_FEWEST_ROWS = 10  # delta = n^-1.1 says nothing for one row, which is what an audit runs
+_FEWEST_ROWS = 10  # least n in delta = n^-1.1, which is 1 for the single row of an audit
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class PrintedLocalPlan(StatisticPlan[np.ndarray]):
 
     @property
     def answered(self) -> Configuration:
-        """Return what devices compute with: the listing assumes a bound on responses, and no device enforces it."""
+        """Return the configuration of devices: the listing assumes a bound on responses, but no device enforces it."""
         made = self.repaired.configuration
         if getattr(self.repaired.parameters, "responses", CLIPPED) == CLIPPED:
             return made
@@ -136,7 +136,7 @@ class PrintedRegressionParameters(RegressionParameters):
 
 
 def _listed(public: PublicData, n: int, mu: float, gaussian: bool, *, zeta: float, bound: float) -> Configuration:
-    """Return what the listings compute with: no offset, and for the bounded design rows by their l1 norm (E7)."""
+    """Return the configuration of the listings: no offset, and the l1 norm of rows for the bounded design (E7)."""
     made = setup.moments(public, n, mu, gaussian, zeta=zeta, bound=bound)
     longest = float(np.max(np.abs(setup.centred(public)[1]).sum(axis=1)))
     return dataclasses.replace(made, radius=made.radius if gaussian else longest, offset=0.0)

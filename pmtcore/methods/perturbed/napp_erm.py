@@ -234,7 +234,7 @@ class PrintedOutcome(Outcome):
         return self.plan.ground.table(self.iterates.theta)
 
     def released(self) -> dict[str, Json]:
-        """Return what the paper would give back in three readings (E9, E10, E13), and the number of zeros."""
+        """Return the retrieved budget in three readings of the paper (E9, E10, E13), and the number of zeros."""
         back = {
             f"retrieved_share_{how}": float(self.plan.share_retrieved(self.iterates, how)[0])
             for how in ("displayed", "example", "proved")

@@ -168,7 +168,7 @@ class ErmOutcome(StatisticOutcome[ErmPlan]):
         return self.plan.ground.table(self.statistic)
 
     def released(self) -> dict[str, Json]:
-        """Return how many coefficients are exactly 0, where there is a lasso."""
+        """Return the number of coefficients that are exactly 0, where there is a lasso."""
         if not np.any(self.plan.mechanism.lasso > 0):
             return {}
         return {"zeros": int(np.sum(self.statistic[0] == 0))}

@@ -60,7 +60,7 @@ class TwoPartPlan(OfPublicData, StatisticPlan[np.ndarray]):
     """Release the two sums with the papers' noise and solve.
 
     Args:
-        penalty: what the solve adds to the Gram matrix (d, d), in the coordinates of the statistic.
+        penalty: matrix (d, d) that is added to the Gram matrix, in the coordinates of the statistic.
         response_noise_factor: 1; less only for a printed form that a lab method reproduces.
         calibration: ``joint``: three quarters of the papers' noise (proofs/sensitivity.md, 3.5).
     """
