@@ -59,14 +59,14 @@ def releasing(problem: Problem) -> Release | None:
             values = parameter_form(method("joint-moment"), f"explore-{here}")
         request = Request("joint-moment", budget, values, delta)
         expected = prospect(problem, request)
-        headline, *details = map(plain, figures.prospects_words(expected.facts))
+        headline, *details = map(plain, figures.prospects_words(expected.facts, str(values["public_rows"])))
         st.markdown("\n".join([f"{badge(Label.PUBLIC)} **{headline}**\n", *(f"* {one}" for one in details)]))
     with right:
         return _spending(problem, request, expected, "explore")
 
 
 def confirming(moment: Moment, fit: Regression, label: Label) -> None:
-    """Draw the chosen model released again with ``joint-pmt`` on the rest of the budget, and both combined."""
+    """Draw the chosen model released again with ``joint-pmt`` on a further budget, and both combined."""
     state, second = session(), _second(moment, fit)
     if second is not None:
         rows = confirmed(fit, second.as_dict())
@@ -74,9 +74,9 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
         frame(figures.combined_table(rows), "The model confirmed: both releases together")
         return
     st.markdown(
-        "A model found by searching is best released once more: `joint-pmt` puts the rest of the budget on it alone, "
-        "with new noise, and both are combined by their covariances. The rows are the same in both: this narrows the "
-        "noise, and does not correct for having searched."
+        "A model found by searching is best released once more: a second release (`joint-pmt`) puts a further budget "
+        "on it alone, with new noise, and both are combined by their covariances. The rows are the same in both: this "
+        "narrows the noise, and does not correct for having searched."
     )
     if state.tables is None:
         st.caption("It needs the private table: open it on the Data page.")

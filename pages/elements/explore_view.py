@@ -30,7 +30,7 @@ from pages.elements.widgets import (
 from pages.elements.workflow_state import another_table
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.numbers import listing, p_value
+from pmtcore.base.numbers import listing
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
@@ -177,8 +177,9 @@ def question(here: Held) -> Regression | None:
     """Draw response and features to click on; return the regression."""
     moment = here.moment
     left, middle, right = st.columns([2, 6, 1.6], vertical_alignment="bottom")
-    start = moment.columns.index(moment.record.target) if moment.record.target in moment.columns else 0
-    response = left.selectbox(**control("explore-response"), options=moment.columns, index=start)
+    options = figures.responses(moment)
+    start = options.index(moment.record.target) if moment.record.target in options else 0
+    response = left.selectbox(**control("explore-response"), options=options, index=start)
     levels = figures.by_source([name for name in moment.columns if name != response])
     choice = list(levels)
     latest = [name for name in here.latest if name in choice]  # another response keeps the model's columns
@@ -392,20 +393,17 @@ def _test(here: Held, fit: Regression) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         _predict(here, fit)
-    levels = figures.by_source(fit.features)
-    wholes = {f"{column} (all {len(names)} effects)": names for column, names in levels.items() if len(names) > 1}
+    offered = figures.tests_offered(fit)
     with right:
-        chosen = st.multiselect(**control("explore-test"), options=[*wholes, *fit.names[int(fit.constant) :]])
+        chosen = st.multiselect(**control("explore-test"), options=list(offered))
         if chosen:
-            joint = fit.test([name for one in chosen for name in wholes.get(one, [one])])
-            words = f"{figures.f_words(joint)}, p = {p_value(joint.pvalue)}"
-            words += ", with the errors of privacy, sampling and truncation"
-            st.markdown(f"{badge(here.label)} {plain(words)}. {figures.freedom_words(joint, here.moment, fit)}")
+            words = figures.joint_test_words(fit, [name for one in chosen for name in offered[one]], here.moment)
+            st.markdown(f"{badge(here.label)} {plain(words)}")
         if fit.features:
             st.caption("Test that all effects of a column are zero (F distribution; df: of the error).")
             frame(figures.factor_tests(fit), "Test of all effects of each column")
     if fit.features:
-        frame(figures.shares_table(fit), "Partial R^2 and variance inflation of each feature with 95 % bands")
+        frame(figures.shares_table(fit), "Partial R² and variance inflation of each feature with 95 % bands")
 
 
 def _predict(here: Held, fit: Regression) -> None:
@@ -422,7 +420,10 @@ def _predict(here: Held, fit: Regression) -> None:
         if event and st.session_state.get("explore-logistic") and (here.with_rows or here.moment).has_rows:
             chance = here.logistic(fit).chance(here.moment.with_derived(values))
             st.markdown(f"{badge(here.label)} {plain(figures.logistic_chance_words(event, chance))}")
-    st.caption("Fields start at the released means; derived columns are computed.")
+    st.caption(
+        "Numbers start at the released means, categories at the level that the others are compared with: together "
+        "perhaps a rare mixture. Derived columns are computed."
+    )
 
 
 def _values(here: Held, given: list[str]) -> dict[str, float]:
@@ -480,38 +481,41 @@ def _paths(here: Held, fit: Regression) -> None:
     path = here.moment.ridge_path(fit, figures.comparable(here.moment)) if ridge else here.moment.lasso_path(fit)
     words = "The table says in what share of draws of noise and sampling a feature is chosen."
     if ridge:
-        words = "The penalty is on the changes of the features, so the units of the table make no difference."
-        words += " Shaded: 95 % bands, without the bias from the penalty." * figures.has_bands(here.moment, path)
+        words = figures.ridge_words(here.moment, path)
     alt = f"Coefficients along the {kind} path"
     picture = figures.paths(here.moment, path, fit.response)
-    table = figures.path_table(here.moment, path, fit.response)
+    table = figures.path_table(here.moment, path)
     chart(picture, "explore-paths", alt, table, label=here.label, words=words)
 
 
-def _correlations(here: Held, _: Regression) -> None:
-    partial = st.toggle(**control("explore-partial"))
-    figure, table = figures.heat(here.moment, partial)
-    words = "Each correlation with half the width of its 95 % band; coloured where the band excludes zero."
-    words = f"{words} {figures.chance_words(here.moment)}"
+def _correlations(here: Held, fit: Regression) -> None:
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    first = figures.first_related(here.moment, fit.response)
+    columns = left.multiselect(
+        **control("explore-related", default=first), options=list(figures.by_source(here.moment.columns))
+    )
+    partial = right.toggle(**control("explore-partial"))
+    figure, table = figures.heat(here.moment, partial, columns)
+    words = f"{figures.heat_words(here.moment, columns)} {figures.chance_words(here.moment)}"
     chart(figure, "explore-heat", "Correlations of all pairs of columns", table, label=here.label, words=words)
 
 
 def _network(here: Held, _: Regression) -> None:
     figure, table = figures.network(here.moment)
-    words = "A line where the partial correlation's 95 % band excludes zero; dashed where it is negative."
-    words = f"{words} {figures.chance_words(here.moment)}"
+    words = figures.network_words(here.moment, len(table))
     chart(figure, "explore-network", "Network of partial correlations", table, label=here.label, words=words)
 
 
 def _components(here: Held, _: Regression) -> None:
     figure, table = figures.scree(here.moment)
-    chart(figure, "explore-scree", "Shares of variance of the principal components", table, label=here.label)
+    alt, words = "Shares of variance of the principal components", figures.components_words(here.moment)
+    chart(figure, "explore-scree", alt, table, label=here.label, words=words)
     frame(pd.DataFrame(here.moment.loadings()), "Loadings of the first components with 95 % bands")
 
 
 def _columns(here: Held, fit: Regression) -> None:
     """Draw means and spreads, group means, synthetic rows."""
-    frame(pd.DataFrame(here.moment.summary()), "Mean and spread of each column with 95 % bands")
+    frame(figures.summary_table(here.moment, here.references), "Mean and spread of each column with 95 % bands")
     if here.moment.labels:
         groups = st.multiselect(**control("explore-groups"), options=here.moment.labels)
         if groups:

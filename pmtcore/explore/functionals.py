@@ -86,37 +86,43 @@ class Marginals:
         centred = self.state.root - np.outer(mean, self.state.root[0])
         return mean, np.asarray(s / s[0, 0] - np.outer(mean, mean)), centred / math.sqrt(s[0, 0])
 
-    def means(self) -> Estimates:
-        """Return the mean of each column but the constant (D - 1,)."""
-        mean, _, centred = self.centred()
-        one = self.state.root[0] / math.sqrt(self.moment[0, 0])
-        derivatives = np.array([_symmetric_product(centred[j], one) for j in range(1, len(mean))])
-        return figures(self.state, mean[1:], derivatives, None, completed=True)
+    def columns(self, sums: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return means (k,), covariance (k, k) and centred coordinates (k, D) of the columns but the constant.
 
-    def spreads(self) -> Estimates:
-        """Return the standard deviation of each column but the constant (D - 1,)."""
-        _, cov, centred = self.centred()
-        sd = np.sqrt(np.maximum(np.diag(cov)[1:], 1e-300))
+        Args:
+            sums: weights of the columns (k - D + 1, D - 1) in what stands after them: 1 and a sum of columns each, as a
+                level is that is there where all others are not; ``None``: nothing.
+        """
+        mean, cov, centred = self.centred()
+        mean, cov, centred = mean[1:], cov[1:, 1:], centred[1:]
+        if sums is None:
+            return mean, cov, centred
+        wanted = np.vstack([np.eye(len(cov)), sums])
+        return np.append(mean, 1 + sums @ mean), wanted @ cov @ wanted.T, wanted @ centred
+
+    def means(self, sums: np.ndarray | None = None) -> Estimates:
+        """Return the mean of each of the :meth:`columns` (k,)."""
+        mean, _, centred = self.columns(sums)
+        one = self.state.root[0] / math.sqrt(self.moment[0, 0])
+        derivatives = np.array([_symmetric_product(row, one) for row in centred])
+        return figures(self.state, mean, derivatives, None, completed=True)
+
+    def spreads(self, sums: np.ndarray | None = None) -> Estimates:
+        """Return the standard deviation of each of the :meth:`columns` (k,)."""
+        _, cov, centred = self.columns(sums)
+        sd = np.sqrt(np.maximum(np.diag(cov), 1e-300))
         one = self.state.root[0] / math.sqrt(self.moment[0, 0])
         derivatives = np.array(
             [
                 (_symmetric_product(row, row) - s**2 * _symmetric_product(one, one)) / (2 * s)
-                for row, s in zip(centred[1:], sd, strict=True)
+                for row, s in zip(centred, sd, strict=True)
             ]
         )
         return figures(self.state, sd, derivatives, (0.0, math.inf), completed=True)
 
     def units(self, sums: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return correlations (k, k), and standardized coordinates (k, D), of the D - 1 columns and of sums of them.
-
-        Args:
-            sums: weights of the columns (k - D + 1, D - 1) in each; ``None``: no sum.
-        """
-        _, cov, centred = self.centred()
-        cov, centred = cov[1:, 1:], centred[1:]
-        if sums is not None:
-            wanted = np.vstack([np.eye(len(cov)), sums])
-            cov, centred = wanted @ cov @ wanted.T, wanted @ centred
+        """Return correlations (k, k), and standardized coordinates (k, D), of the :meth:`columns`."""
+        _, cov, centred = self.columns(sums)
         sd = np.sqrt(np.maximum(np.diag(cov), 1e-300))
         return cov / np.outer(sd, sd), centred / sd[:, None]
 

@@ -440,10 +440,15 @@ class Moment:
             raise InputError(ExploreMessage.MEANS_NEED_INTERCEPT)
         return Marginals(self.state)
 
-    def summary(self) -> list[dict[str, Any]]:
-        """Return mean and spread of each column, with bands."""
-        means = self.marginals.means().as_rows(self.columns)
-        spreads = self.marginals.spreads().as_rows(self.columns)
+    def summary(self, references: Mapping[str, Sequence[str]] | None = None) -> list[dict[str, Any]]:
+        """Return mean and spread of each column, with bands.
+
+        Args:
+            references: as of :meth:`correlations_with`.
+        """
+        names, sums = [*self.columns, *(references or {})], self._sums(references)
+        means = self.marginals.means(sums).as_rows(names)
+        spreads = self.marginals.spreads(sums).as_rows(names)
         return [
             {"column": m["name"], "mean": m["value"], "mean_low": m["low"], "mean_high": m["high"]}
             | {"sd": s["value"], "sd_low": s["low"], "sd_high": s["high"]}
@@ -475,11 +480,14 @@ class Moment:
         """
         if response not in self.columns:
             raise InputError(ExploreMessage.NO_RESPONSE, column=response)
-        levels = references or {}
-        sums = -np.array([[name in others for name in self.columns] for others in levels.values()], dtype=float)
-        names = [*(name for name in self.columns if name != response), *levels]
-        correlations = self.marginals.correlations(self.columns.index(response), sums if levels else None)
-        return correlations.as_rows(names)
+        names = [*(name for name in self.columns if name != response), *(references or {})]
+        return self.marginals.correlations(self.columns.index(response), self._sums(references)).as_rows(names)
+
+    def _sums(self, references: Mapping[str, Sequence[str]] | None) -> np.ndarray | None:
+        """Return weights (levels, columns) with which a level without a column is 1 less those of the others."""
+        if not references:
+            return None
+        return -np.array([[name in others for name in self.columns] for others in references.values()], dtype=float)
 
     def components(self) -> tuple[Estimates, np.ndarray]:
         """Return shares of variance of principal components, and loadings (columns, components)."""

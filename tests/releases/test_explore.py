@@ -15,6 +15,7 @@ from scipy.stats import t as student
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import ExploreMessage, InputError
+from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import with_equal_decimals
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.explore import _text
@@ -263,8 +264,9 @@ def test_the_clearest_coefficient_is_explained_in_the_unit_of_the_picture(moment
     scale = scales[row["coefficient"]]
     value, low, high = with_equal_decimals(*(row[figure] * scale for figure in ("value", "low", "high")))
     assert f"a change of {value} (95 % limits {low} to {high})" in words
-    of = "" if fit.response in moment[0].labels else "standard deviations of "
-    assert f") in {of}{fit.response}, the other columns held fixed." in words
+    spread = moment[0].record.spread[moment[0].names.index(fit.response)]
+    sd = said(row["value"] * scale / spread)
+    assert f") in {fit.response} ({sd} standard deviations), the other columns held fixed." in words
     of_label = figures.example_words(moment[0], fit, shown, {}, said_of="y is 1")
     assert ") in the chance that y is 1, the other columns held fixed." in of_label
     assert figures.example_words(moment[0], fit, shown.assign(low=-1.0, high=1.0), {}) == ""
@@ -276,7 +278,7 @@ def test_what_is_0_or_1_is_drawn_from_0_to_1(moment):
     spread = dict(zip(found.names, found.record.spread, strict=True))
     assert set(found.labels) == {"g=x", "hit"}
     scales = figures.in_steps(found, found.regress("b ~ a + hit"))
-    assert scales == pytest.approx({"a": spread["a"] / spread["b"], "hit": 1 / spread["b"]})
+    assert scales == pytest.approx({"a": spread["a"], "hit": 1.0}), "the response is in its own unit"
     fit = found.regress("hit ~ a + `g=x`")
     scales = figures.in_steps(found, fit)
     assert scales == pytest.approx({"a": spread["a"], "g=x": 1.0})
@@ -392,8 +394,8 @@ def test_a_ridge_path_for_comparable_changes_knows_no_units(moment):
         penalty = np.diag([0.0 if name == "(intercept)" else path.lam[at] for name in fit.names])
         in_steps = np.linalg.solve(gram + penalty, cross)
         assert np.allclose(path.coefficients[at] * steps, in_steps, rtol=1e-6, atol=1e-8)
-        row = figures.path_table(found, path, "b").iloc[at]
-        assert row["a"] * by["b"] == pytest.approx(in_steps[fit.names.index("a")], rel=1e-6, abs=1e-8)
+        row = figures.path_table(found, path).iloc[at]
+        assert row["a"] == pytest.approx(in_steps[fit.names.index("a")], rel=1e-6, abs=1e-8)
 
 
 def test_a_model_without_features_is_no_path(moment):
@@ -607,6 +609,25 @@ def test_levels_of_a_column_are_tested_together():
     assert row == expected, "a p-value is never zero"
 
 
+def test_a_joint_test_says_what_is_tested(levels):
+    """Columns are offered before single effects; of a part of a column the effects are named, and none counts twice."""
+    fit = levels.regress(response="y", features=["a", "town=0", "town=1", "sex=F"])
+    offered = figures.tests_offered(fit)
+    assert list(offered).index("town (all 2 effects)") < list(offered).index("town=0")
+    both = [*offered["town (all 2 effects)"], *offered["town=0"], *offered["a"]]
+    assert "of 3 effects (of town and a)" in figures.joint_test_words(fit, both, levels)
+    assert "of 1 effect (of town=1)" in figures.joint_test_words(fit, ["town=1"], levels)
+
+
+def test_a_level_without_a_column_has_its_mean_too(levels):
+    """It is 1 less those of the others, and stands with its column."""
+    table = figures.summary_table(levels, {"town": "3", "gone": "x"})
+    means = table.set_index("column")["mean"]
+    assert means["town=3"] == pytest.approx(1 - means[["town=0", "town=1", "town=2"]].sum())
+    assert list(table["column"])[1:5] == ["town=0", "town=1", "town=2", "town=3"]
+    assert (table["mean low"] < table["mean high"]).all()
+
+
 def test_a_wide_table_begins_with_whole_columns(monkeypatch):
     """As many columns of the table as the picture holds, whatever their levels; what is left out is said."""
     names = ("(intercept)", "age", "town=a", "town=b", "town=c", "sex=m", "y")
@@ -685,6 +706,9 @@ def test_levels_of_one_column_are_no_relation(levels):
     drawn, shown = figures.heat(levels, False)
     shaded, coloured, grey = drawn.data
     assert np.sum(np.asarray(shaded.z) == 1) == 2 * len(excluding)
+    assert list(shown["value"].abs()) == sorted(shown["value"].abs(), reverse=True), "the strongest first"
+    two, pair = figures.heat(levels, False, ["a", "sex"])
+    assert len(pair) == 1 and np.asarray(two.data[0].z).shape == (2, 2)
     written = [text for text in np.asarray(coloured.text).ravel() if text not in ("", "1")] + list(grey.text)
     assert all(" ± " in text for text in grey.text) and all("±" in text or text == "" for text in written)
     assert np.sum(np.isfinite(np.asarray(coloured.z))) - 6 + len(grey.text) == 2 * len(shown)

@@ -426,7 +426,7 @@ def test_codes_for_missing_values_are_in_the_promise_of_regressions():
         problem = prepare(table(6000, coded, "private"), table(400, coded, "public"), Choices(target="y"))
         request = Request("joint-moment", Budget(1.0))
         facts = preview(problem, request).facts
-        assert ("code for missing" in " ".join(prospects_words(facts))) == coded
+        assert ("code for missing" in " ".join(prospects_words(facts, "no"))) == coded
         assert (TableNote.CODE_FOR_MISSING in map(kind_of, problem.notes)) == coded  # so it is in the record too
         fit = problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
         x, y = fit[:, :-1], fit[:, -1]

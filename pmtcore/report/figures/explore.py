@@ -14,7 +14,7 @@ from pmtcore.base.labels import Label
 from pmtcore.base.messages import ExploreWords, listed
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import listing as english
-from pmtcore.base.numbers import p_value, plural, power_of_ten, with_equal_decimals
+from pmtcore.base.numbers import p_value, percent, plural, power_of_ten, with_equal_decimals
 from pmtcore.base.results import KNOWN_DOF, WaldTest, denominator_dof
 from pmtcore.explore.confirm import ConfirmedModel
 from pmtcore.explore.functionals import Estimates
@@ -23,12 +23,14 @@ from pmtcore.explore.moment import Moment
 from pmtcore.explore.penalized import Path, Subset
 from pmtcore.explore.regression import Predicted, Regression
 from pmtcore.methods.facts import Facts
+from pmtcore.methods.joint_moment.influence import MOST_TENSOR
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.report.figures.coefficients import at_the_edge
 from pmtcore.report.figures.style import (
     AFTER,
+    MOST_NAMED,
     PRIVACY,
     QUIET,
     distinct_line,
@@ -66,6 +68,10 @@ _MOST_BANDS = 8
 _NAME_GAP, _NAME_ROOM = 0.055, 0.3
 # Columns up to which each cell of their correlations has its number.
 _MOST_NUMBERED = 14
+# Share of the variance that is most of it.
+_MOST_VARIANCE = 0.8
+# Lines of a network up to which the eye follows them; of more the strongest are drawn.
+_MOST_TIES = 30
 # Names up to which a network has them level; more stand along their rays.
 _MOST_LEVEL = 24
 # Of such a network: half its height and the width of a letter in pixels, and the letters of a name.
@@ -93,13 +99,9 @@ def comparable(moment: Moment) -> dict[str, float]:
 
 
 def in_steps(moment: Moment, fit: Regression) -> dict[str, float]:
-    """Return the factors of coefficients in a picture: steps of the response for one of the feature, of those with one.
-
-    A step is that of :func:`comparable`, so that a response of 0 and 1 is drawn as a chance.
-    """
+    """Return the factors of coefficients in a picture: the steps (:func:`comparable`) of the features that have one."""
     by = comparable(moment)
-    response = by[fit.response] or 1.0
-    return {name: by[name] / response for name in fit.features if by[name] > 0}
+    return {name: by[name] for name in fit.features if by[name] > 0}
 
 
 def drawn(shown: pd.DataFrame, scales: Mapping[str, float], freedom: float | None = None) -> pd.DataFrame:
@@ -148,11 +150,12 @@ def forest(moment: Moment, fit: Regression, rows: pd.DataFrame) -> go.Figure:
 
 
 def _axis(moment: Moment, fits: Collection[Regression]) -> str:
-    """Return the words for the steps (:func:`comparable`) of the responses and features of models."""
-    as_chance = {fit.response in moment.labels for fit in fits}
-    response = " or ".join(word for chance, word in ((False, "in sd"), (True, "as a chance")) if chance in as_chance)
+    """Return what the effects in a picture of models are: in the unit of the one response, of several in sd."""
+    responses = dict.fromkeys(fit.response for fit in fits)
+    in_sd = " (in sd)" if len(responses) > 1 else ""
+    told = [f"the chance of {name}" if name in moment.labels else f"{name}{in_sd}" for name in responses]
     features = [name for fit in fits for name in fit.features]
-    return f"change of the response, {response}, for {step_words(features, moment.labels)}"
+    return f"change of {english(told)}, for {step_words(features, moment.labels)}"
 
 
 def between(low: Values, value: Values, high: Values, colour: str | None = AFTER) -> dict[str, Any]:
@@ -176,8 +179,7 @@ def neighbours(
         references: level that others are compared with, by column of the table.
         beside: coefficients in the picture beside this one.
     """
-    levels = by_source(moment.columns)
-    others = {f"{column}={level}": levels[column] for column, level in references.items() if column in levels}
+    others = _reference_levels(moment, references)
     correlations = moment.correlations_with(fit.response, others)
     rows = pd.DataFrame(correlations).rename(columns={"name": "column"})
     compared = [name for name, columns in others.items() if set(columns) <= set(fit.features)]
@@ -262,9 +264,9 @@ def shares_table(fit: Regression) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "feature": list(fit.features),
-            "partial R^2": share.values,
-            "R^2 low": share.bands.low,
-            "R^2 high": share.bands.high,
+            "partial R²": share.values,
+            "R² low": share.bands.low,
+            "R² high": share.bands.high,
             "variance inflation": more.values,
             "inflation low": more.bands.low,
             "inflation high": more.bands.high,
@@ -317,10 +319,10 @@ def example_words(
         cause = f"{name} = 1, compared with 0,"
     else:
         cause = f"{name} higher by one standard deviation ({said(comparable(moment)[name], 3)})"
-    scale = in_steps(moment, fit).get(name, 1.0)
+    scale, spread = in_steps(moment, fit).get(name, 1.0), comparable(moment)[fit.response]
     value, low, high = with_equal_decimals(*(row[figure] * scale for figure in ("value", "low", "high")))
-    step = "" if fit.response in moment.labels else "standard deviations of "
-    changed = f"the chance that {said_of}" if said_of else f"{step}{fit.response}"
+    in_sd = f" ({said(row['value'] * scale / spread)} standard deviations)" if spread else ""
+    changed = f"the chance that {said_of}" if said_of else f"{fit.response}{in_sd}"
     others = ", the other columns held fixed" if len(fit.features) > 1 else ""
     facts = {"name": changed, "value": value, "low": low, "high": high, "others": others}
     return ExploreWords.EXAMPLE.sentence(event=cause, **facts)
@@ -438,11 +440,17 @@ def key_of(fit: Regression) -> str:
 
 
 def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
-    """Draw coefficients of pinned models in the unit of :func:`forest`: one colour, one mark and one line each."""
+    """Draw coefficients of pinned models: one colour, one mark and one line each.
+
+    They are in the unit of :func:`forest`, those of several responses in standard deviations of these.
+    """
     marks = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star", "triangle-down")
-    figure, tables = go.Figure(), []
+    figure, tables, by = go.Figure(), [], comparable(moment)
+    several = len({fit.response for fit in fits.values()}) > 1
     for at, (name, fit) in enumerate(fits.items()):
-        with_noise, scales = table(fit, "none", 1), in_steps(moment, fit)
+        unit = by[fit.response] or 1.0 if several else 1.0
+        with_noise = table(fit, "none", 1)
+        scales = {column: step / unit for column, step in in_steps(moment, fit).items()}
         rows = with_noise[with_noise["coefficient"].isin(list(scales))]
         scale = rows["coefficient"].map(scales).to_numpy(dtype=float)
         figure.add_scatter(
@@ -475,10 +483,10 @@ def regression_table(fits: Mapping[str, Regression]) -> pd.DataFrame:
             str(row["coefficient"]): f"{said(row['value'])} ± {said((row['high'] - row['low']) / 2, 2)}" for row in rows
         }
         share = fit.r_squared
-        cells["R^2"] = "" if share is None else said(float(share.values[0]))
+        cells["R²"] = "" if share is None else said(float(share.values[0]))
         columns[name] = {"response": fit.response, **cells}
-    order = dict.fromkeys(row for cells in columns.values() for row in cells if row not in ("response", "R^2"))
-    index = ["response", *order, "R^2"]
+    order = dict.fromkeys(row for cells in columns.values() for row in cells if row not in ("response", "R²"))
+    index = ["response", *order, "R²"]
     shown = {name: [cells.get(row, "") for row in index] for name, cells in columns.items()}
     return pd.DataFrame({"coefficient": index, **shown})
 
@@ -491,6 +499,31 @@ def factor_tests(fit: Regression) -> pd.DataFrame:
         figures = {"F": test.statistic, "df": denominator_dof(test), "p": p_value(test.pvalue)}
         rows.append({"column": column, "effects": len(names), **figures})
     return pd.DataFrame(rows, columns=["column", "effects", "F", "df", "p"])
+
+
+def tests_offered(fit: Regression) -> dict[str, list[str]]:
+    """Return effects that may be tested together, by what they are called: whole columns first, then single ones."""
+    levels = by_source(fit.features)
+    columns = {
+        f"{column} (all {len(names)} effects)" if len(names) > 1 else column: names for column, names in levels.items()
+    }
+    return columns | {name: [name] for name in fit.features}
+
+
+def joint_test_words(fit: Regression, names: Sequence[str], moment: Moment) -> str:
+    """Return the joint test that effects are zero, and which these are: of a part of a column each, else the column."""
+    names = list(dict.fromkeys(names))
+    joint = fit.test(names)
+    levels = by_source(fit.features)
+    told = [
+        part
+        for column, chosen in by_source(names).items()
+        for part in ([column] if len(chosen) == len(levels[column]) else chosen)
+    ]
+    words = ExploreWords.TESTED.sentence(
+        count=len(names), names=english(told), value=f_words(joint), p=p_value(joint.pvalue)
+    )
+    return f"{words} {freedom_words(joint, moment, fit)}".strip()
 
 
 def together_words(tests: pd.DataFrame) -> str:
@@ -509,6 +542,11 @@ def first_columns(moment: Moment, response: str) -> list[str]:
     others = [name for name in moment.columns if name != response]
     own = [name for name in (moment.names[j] for j in moment.record.features) if name in others]
     return list(by_source(own or others))[:MOST_COLUMNS]
+
+
+def responses(moment: Moment) -> list[str]:
+    """Return the columns that may be explained: numbers and labels first, then levels of categories."""
+    return sorted(moment.columns, key=lambda name: source(name) != name)
 
 
 def left_out_words(columns: Sequence[str], chosen: Sequence[str]) -> str:
@@ -553,13 +591,35 @@ def related(moment: Moment, partial: bool) -> list[dict[str, Any]]:
     return [row for row in moment.pairs(partial) if source(row["first"]) != source(row["second"])]
 
 
-def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
+def first_related(moment: Moment, response: str) -> list[str]:
+    """Return the columns of the table whose correlations are drawn at first: as many as have room for their numbers.
+
+    The response comes first, then columns of few levels.
+    """
+    levels = by_source(moment.columns)
+    first, room = list[str](), _MOST_NUMBERED
+    for column in sorted(levels, key=lambda column: (column != source(response), len(levels[column]))):
+        room -= len(levels[column])
+        if room >= 0 or not first:
+            first.append(column)
+    return [column for column in levels if column in first]
+
+
+def heat(moment: Moment, partial: bool, columns: Collection[str] = ()) -> tuple[go.Figure, pd.DataFrame]:
     """Draw the correlations of pairs with their half-widths, coloured where the band leaves out zero.
 
-    Pairs of levels of one column are shaded: they exclude one another, which is no relation in the data.
+    Pairs of levels of one column are shaded: they exclude one another, which is no relation in the data. The table has
+    the strongest first.
+
+    Args:
+        moment: the record.
+        partial: whether all other columns, drawn or not, are held fixed.
+        columns: of the table, all where none is given.
     """
-    rows = related(moment, partial)
-    names, place = list(moment.columns), {name: j for j, name in enumerate(moment.columns)}
+    names = [name for name in moment.columns if not columns or source(name) in columns]
+    place = {name: j for j, name in enumerate(names)}
+    rows = [row for row in related(moment, partial) if row["first"] in place and row["second"] in place]
+    rows.sort(key=lambda row: -abs(row["value"]))
     values = np.where(np.eye(len(names), dtype=bool), 1.0, np.nan)
     sources = np.array([source(name) for name in names])
     within = np.where((sources[:, None] == sources) & np.isnan(values), 1.0, np.nan)
@@ -607,6 +667,12 @@ def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
     return finish(figure, "", "", 160 + 26 * len(names)), shown.rename(columns={"told": "clear of zero"})
 
 
+def heat_words(moment: Moment, columns: Collection[str]) -> str:
+    """Say what the picture of :func:`heat` has, and where the figures are that have no room in it."""
+    many = sum(len(names) for column, names in by_source(moment.columns).items() if not columns or column in columns)
+    return (ExploreWords.CORRELATIONS if many <= _MOST_NUMBERED else ExploreWords.CORRELATIONS_MANY).sentence()
+
+
 def _hundredths(value: float) -> str:
     """Write a correlation: a minus sign, and none at a zero.
 
@@ -617,12 +683,12 @@ def _hundredths(value: float) -> str:
 
 
 def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
-    """Draw partial correlations as a network: a line where the band leaves out zero, thicker where it is larger."""
+    """Draw partial correlations whose band leaves out zero as lines, the strongest, and thicker where larger."""
     rows = [row for row in related(moment, True) if row["told"]]
     names = list(moment.columns)
     angle = {name: 2 * math.pi * j / len(names) for j, name in enumerate(names)}
     figure = go.Figure()
-    for row in rows:
+    for row in sorted(rows, key=lambda row: -abs(row["value"]))[:_MOST_TIES]:
         ends = [row["first"], row["second"]]
         colour = PRIVACY if row["value"] > 0 else "#D55E00"
         dash = "solid" if row["value"] > 0 else "dash"
@@ -654,6 +720,17 @@ def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
     return finish(figure, "", "", 2 * _RADIUS if many else 560), shown
 
 
+def network_words(moment: Moment, lines: int) -> str:
+    """Say what a line of the network is, and how many stand in the table alone.
+
+    Args:
+        moment: the record.
+        lines: whose bands exclude zero.
+    """
+    kind = ExploreWords.STRONGEST_LINES if lines > _MOST_TIES else ExploreWords.LINES
+    return f"{kind.sentence(count=_MOST_TIES, total=lines)} {chance_words(moment)}"
+
+
 def _beside_its_mark(figure: go.Figure, name: str, angle: float) -> None:
     """Write a name outside the circle, away from every line, which all lie inside it."""
     side = "left" if math.cos(angle) >= 0 else "right"
@@ -677,15 +754,45 @@ def _along_its_ray(figure: go.Figure, name: str, angle: float) -> None:
     )
 
 
+def summary_table(moment: Moment, references: Mapping[str, str]) -> pd.DataFrame:
+    """Return mean and spread of each column, with bands, levels without a column of their own included.
+
+    Args:
+        moment: the record.
+        references: those levels, by column of the table.
+    """
+    columns = list(by_source(moment.columns))
+    rows = moment.summary(_reference_levels(moment, references))
+    rows.sort(key=lambda row: columns.index(source(row["column"])))
+    return pd.DataFrame(rows).rename(columns=lambda name: name.replace("_", " "))
+
+
+def _reference_levels(moment: Moment, references: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the levels without a column of their own, by their names, with the columns of the other levels."""
+    levels = by_source(moment.columns)
+    return {f"{column}={level}": levels[column] for column, level in references.items() if column in levels}
+
+
 def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
     """Draw variance shares of the principal components, with bands; loadings are in the table."""
     variances, loadings = moment.components()
     names = [f"component {k + 1}" for k in range(len(variances.values))]
     error = between(variances.bands.low, variances.values, variances.bands.high, None)
-    figure = go.Figure(go.Bar(x=names, y=variances.values, error_y=error, marker={"color": AFTER}))
+    places = np.arange(1, len(names) + 1)
+    figure = go.Figure(go.Bar(x=places, y=variances.values, error_y=error, marker={"color": AFTER}))
     shown = pd.DataFrame(loadings, columns=names, index=moment.columns).reset_index(names="column")
     shares = pd.DataFrame([["share of variance", *variances.values]], columns=shown.columns)
-    return finish(figure, "", "share of variance"), pd.concat([shares, shown], ignore_index=True)
+    return finish(figure, "principal component", "share of variance"), pd.concat([shares, shown], ignore_index=True)
+
+
+def components_words(moment: Moment) -> str:
+    """Say how much of the columns' variance the first components have, and how many have most of it."""
+    shares = moment.components()[0].values
+    many = int(np.searchsorted(np.cumsum(shares), _MOST_VARIANCE)) + 1
+    share = percent(_MOST_VARIANCE)
+    return ExploreWords.COMPONENTS.sentence(
+        share=percent(float(shares[0])), count=min(many, len(shares)), expected=share
+    )
 
 
 def has_bands(moment: Moment, path: Path) -> bool:
@@ -699,22 +806,30 @@ def _lines(moment: Moment, path: Path) -> list[tuple[int, str]]:
     return [(j, name) for j, name in enumerate(path.names) if name != INTERCEPT and by[name]]
 
 
+def ridge_words(moment: Moment, path: Path) -> str:
+    """Say what the penalty of a ridge path acts on, which lines are coloured, and what is shaded."""
+    many = len(_lines(moment, path)) > MOST_NAMED and path.bands is not None
+    told = [ExploreWords.RIDGE_PATH, *[ExploreWords.COLOURED_LINES] * many]
+    told += [ExploreWords.SHADED_PATH] * has_bands(moment, path)
+    return " ".join(one.sentence() for one in told)
+
+
 def paths(moment: Moment, path: Path, response: str) -> go.Figure:
     """Draw coefficients for comparable steps of their columns along penalties, each line unlike all others.
 
     They are in the unit of :func:`forest`, so that a path begins at the coefficients beside it. A few lines have their
     names at their left ends, and those of a ridge their 95 % bands, shaded.
     """
-    figure, by = go.Figure(), comparable(moment)
-    unit, drawn = by[response] or 1.0, _lines(moment, path)
+    figure, by, drawn = go.Figure(), comparable(moment), _lines(moment, path)
     for at, (j, name) in enumerate(drawn):
-        y, line = path.coefficients[:, j] * by[name] / unit, distinct_line(at)
+        y, line = path.coefficients[:, j] * by[name], distinct_line(at)
         hover = "%{fullData.name}: %{y:.3g} at penalty %{x:.3g}<extra></extra>"
         figure.add_scatter(x=path.lam, y=y, mode="lines", name=name, legendgroup=name, line=line, hovertemplate=hover)
-    name_clearest(figure)
+    clear = None if path.bands is None else clarity(path.coefficients[0], path.bands[0][0], path.bands[1][0])
+    name_clearest(figure, None if clear is None else [float(clear[j]) for j, _ in drawn])
     for at, (j, name) in enumerate(drawn if has_bands(moment, path) else ()):
         edge = {"x": path.lam, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-        low, high = (limits[:, j] * by[name] / unit for limits in path.bands or ())
+        low, high = (limits[:, j] * by[name] for limits in path.bands or ())
         figure.add_scatter(y=high, legendgroup=name, **edge)
         colour = translucent(distinct_line(at)["color"], 0.2)
         figure.add_scatter(y=low, legendgroup=name, fill="tonexty", fillcolor=colour, **edge)
@@ -722,8 +837,8 @@ def paths(moment: Moment, path: Path, response: str) -> go.Figure:
     if len(drawn) <= _MOST_NUMBERED:
         name_at_ends(figure, np.min(path.lam), np.max(path.lam))
     step = step_words([name for _, name in drawn], moment.labels)
-    of = "as a chance" if response in moment.labels else "in sd"
-    return finish(figure, "penalty, on the changes of the features", f"change of {response}, {of}, for {step}", 420)
+    of = f"the chance of {response}" if response in moment.labels else response
+    return finish(figure, "penalty, features in steps of the other axis", f"change of {of}, for {step}", 420)
 
 
 def name_at_ends(figure: go.Figure, first: float, last: float) -> None:
@@ -782,12 +897,11 @@ def subsets_table(subsets: Sequence[Subset]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def path_table(moment: Moment, path: Path, response: str) -> pd.DataFrame:
+def path_table(moment: Moment, path: Path) -> pd.DataFrame:
     """Return the path as it is drawn, and for a lasso the share of draws in which each feature is chosen."""
     by = comparable(moment)
-    unit = by[response] or 1.0
     frame = pd.DataFrame(
-        {n: path.coefficients[:, j] * (by[n] or 1.0) / unit for j, n in enumerate(path.names) if n != INTERCEPT}
+        {n: path.coefficients[:, j] * (by[n] or 1.0) for j, n in enumerate(path.names) if n != INTERCEPT}
     )
     frame.insert(0, "penalty", path.lam)
     if path.chosen is not None:
@@ -811,11 +925,17 @@ def logistic_table(logistic: Logistic) -> pd.DataFrame:
     )
 
 
-def prospects_words(facts: Facts) -> list[str]:
-    """Say what to expect of a typical regression, in standard errors of the fit without privacy, and beside what."""
+def prospects_words(facts: Facts, public_rows: str) -> list[str]:
+    """Say what to expect of a typical regression, in standard errors of the fit without privacy, and beside what.
+
+    Args:
+        facts: of the plan.
+        public_rows: the method's parameter, which says whether public rows go along in the record.
+    """
     prospects = facts.regressions
     if prospects is None:
         return [ExploreWords.UNPREDICTED.sentence()]
+    as_gaussian = public_rows == "no" and float(facts.more["columns"]) > MOST_TENSOR
     typical, worst, public, pulled = (
         said(value, 2) if value <= _FAR else f"more than {_FAR:,}"
         for value in (
@@ -831,6 +951,7 @@ def prospects_words(facts: Facts) -> list[str]:
         ExploreWords.PROSPECTS_WORST.sentence(high=worst),
         ExploreWords.PROSPECTS_PUBLIC.sentence(expected=public),
         *([ExploreWords.ONE_WAY.sentence(value=pulled)] if apart else []),
+        *([ExploreWords.WILL_ASSUME_GAUSSIAN.sentence(limit=MOST_TENSOR)] if as_gaussian else []),
     ]
 
 
@@ -868,7 +989,7 @@ def assumptions(moment: Moment) -> str:
 def _many_columns(moment: Moment) -> str:
     """Count the columns of the table, and all of the moment where a category has several."""
     many, sources = len(moment.columns), len(by_source(moment.columns))
-    return plural(sources, "column") + (f" ({many} with each level)" if many > sources else "")
+    return plural(sources, "column") + (f" ({many} after coding the categories)" if many > sources else "")
 
 
 def code(fit: Regression) -> dict[str, str]:

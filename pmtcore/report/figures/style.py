@@ -234,12 +234,23 @@ def distinct_line(at: int) -> dict[str, Any]:
     return {"color": _PALETTE[at % len(_PALETTE)], "width": 2, "dash": dash}
 
 
-def name_clearest(figure: go.Figure) -> None:
-    """Leave in the legend the lines that reach furthest, and draw all others in grey: more names would hide them."""
+def name_clearest(figure: go.Figure, clarity: Sequence[float] | None = None) -> None:
+    """Leave the clearest lines in the legend, each unlike all others, and draw the rest in grey: names would hide them.
+
+    Args:
+        figure: whose lines are all drawn.
+        clarity: of each line; at most 1 where its band has 0, which makes it none of many to be named. ``None``: the
+            lines that reach furthest.
+    """
     lines = list(figure.select_traces(selector={"mode": "lines"}))
-    reach = [float(np.max(np.abs(line.y), initial=0.0)) for line in lines]
-    for at in np.argsort(reach)[::-1][_MOST_NAMED:]:
-        lines[at].update(showlegend=False, line={"color": QUIET, "width": 1})
+    reach = [float(np.max(np.abs(line.y), initial=0.0)) for line in lines] if clarity is None else list(clarity)
+    few = len(lines) <= MOST_NAMED
+    named = [at for at in np.argsort(reach)[::-1][:MOST_NAMED] if few or clarity is None or reach[at] > 1]
+    for at, line in enumerate(lines):
+        if at not in named:
+            line.update(showlegend=False, line={"color": QUIET, "width": 1, "dash": "solid"})
+    for style, at in enumerate(sorted(named)):
+        lines[at].update(line=distinct_line(style))
 
 
 def translucent(colour: str, share: float) -> str:
@@ -249,7 +260,7 @@ def translucent(colour: str, share: float) -> str:
 
 
 # Names of lines that a legend above a picture has room for.
-_MOST_NAMED = 20
+MOST_NAMED = 20
 # Pixels that a screen of 720 leaves below title, ways and sentence.
 _PROJECTED = 405
 # Pixels of a mark in large print, at least.
