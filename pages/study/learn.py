@@ -39,14 +39,11 @@ def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> s
     return chosen
 
 
-def show(demo: Demo, shown: LessonView, answer: str) -> None:
-    """Draw the picture under the sentence to take away, or in large print under the answer in its place.
-
-    In large print the picture has the table's room: a hall reads no table.
-    """
+def show(demo: Demo, shown: LessonView) -> None:
+    """Draw the picture under the sentence to take away, in large print without its table: a hall reads none."""
     if st.session_state.get("projector"):
         with st.container(key="lesson-sentence"):
-            st.header(f"Answer: {answer}" if answer else f"{badge(Label.LAB)} {plain(shown.sentence)}", anchor=False)
+            st.header(f"{badge(Label.LAB)} {plain(shown.sentence)}", anchor=False)
         picture(projected(shown.picture), demo.id, shown.alt)
     else:
         settings: dict[str, Any] = {"words": shown.sentence, "strong": True, "picture_first": True}
@@ -141,7 +138,9 @@ else:
                     if not large:
                         onward(demo, shown.note)
             with stage:
-                show(demo, shown, lesson.answer if asked else "")
+                show(demo, shown)
+            if asked and large:
+                st.markdown(f"**Answer.** {lesson.answer}")
             if lesson.meaning:
                 later(st if large else meaning, "meaning").markdown(f"**Take away.** {lesson.meaning}")
             if large:

@@ -182,17 +182,18 @@ def test_the_true_slopes_are_seen_among_both_clouds():
     assert "times as fine" not in learn.solutions(lessons.inverse(1.0, 1.0, trials=40)).layout.xaxis.title.text
 
 
-def test_no_knob_of_whitening_moves_the_cloud_before():
-    """Its axes stay; those after it are as long, but where too few public rows leave a cloud longer than they are."""
-    before, after = set(), {}
+def test_both_clouds_of_whitening_have_one_scale_and_colour():
+    """It stays while knobs move, but where too few public rows leave a cloud that is longer than its axes."""
+    ends = {}
     for ratio, rows in ((2, 4), (30, 4), (2, 30), (100, 30), (100, 1000)):
         drawn = learn.clouds(lessons.whitening(ratio, rows))
         sides = [drawn.layout.xaxis.range[1], drawn.layout.xaxis2.range[1]]
-        before.add(sides[0])
-        after.setdefault(rows, set()).add(sides[1])
+        assert sides[0] == sides[1]
+        ends.setdefault(rows, set()).add(sides[0])
+        assert len({trace.marker.color for trace in drawn.data if trace.name == "private rows"}) == 1
         for trace in drawn.data:
             assert np.abs([*trace.x, *trace.y]).max() <= sides[trace.xaxis == "x2"]
-    assert len(before) == 1 and after[30] == after[1000] == before and all(len(ends) == 1 for ends in after.values())
+    assert ends[30] == ends[1000] and all(len(each) == 1 for each in ends.values())
 
 
 def test_noise_of_one_size_is_wider_than_a_needle_and_not_than_a_ball():

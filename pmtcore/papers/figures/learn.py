@@ -16,6 +16,7 @@ from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATI
 _HALF_AXIS, _LONG_HALF_AXIS = 4.2, 6.7
 # Radius of the noise, where a cloud's longest direction has a standard deviation of 1.
 _NOISE, _NOISE_COLOUR = 0.6, "#D6478C"
+_NO_HOVER = {"hovertemplate": None, "hoverinfo": "skip"}
 # Public rows that are marked among the others: more would hide them.
 _MOST_PUBLIC = 30
 # A scale so many times as fine as the other one is said beside its axis.
@@ -53,37 +54,34 @@ def _steady_heights(figure: go.Figure, values: np.ndarray, log: bool) -> None:
 def clouds(cloud: Cloud) -> go.Figure:
     """Draw both clouds beside each other, each with noise of one size around its middle.
 
-    Axes are as long as each other, and no knob changes those on the left: a cloud that looks longer is longer. Those on
-    the right are longer where so few public rows were taken that the cloud does not fit.
+    All axes are as long as each other, so that what looks longer is longer; they are longer where so few public rows
+    were taken that the whitened cloud does not fit.
     """
     titles = ("Before, in the two columns", "After whitening, in new directions")
-    names = ("private rows", "private rows, whitened")
     figure = make_subplots(1, 2, horizontal_spacing=0.2)
     around = np.linspace(0, 2 * np.pi, 60)
-    both = ((cloud.before, BEFORE, cloud.public_before), (cloud.after, AFTER, cloud.public_after))
-    for at, (points, colour, public) in enumerate(both, 1):
-        place = {"row": 1, "col": at}
-        marker = {"color": colour, "size": 5}
-        figure.add_scatter(x=points[:, 0], y=points[:, 1], mode="markers", name=names[at - 1], marker=marker, **place)
+    for at, (points, public) in enumerate(((cloud.before, cloud.public_before), (cloud.after, cloud.public_after)), 1):
+        place = {"row": 1, "col": at, "hovertemplate": "%{x:.2f}, %{y:.2f}<extra></extra>"}
+        first = {"showlegend": at == 1, **place}
+        marker = {"color": AFTER, "size": 5}
+        figure.add_scatter(x=points[:, 0], y=points[:, 1], mode="markers", name="private rows", marker=marker, **first)
         shown = public[:_MOST_PUBLIC]
         more = f", the first {_MOST_PUBLIC}" if len(public) > len(shown) else ""
         # White inside, so that no ring is lost among dots; clear enough for the dots below.
         marker = {"size": 9, "color": "rgba(255,255,255,0.5)", "line": {"width": 2, "color": "#009E73"}}
-        first = {"showlegend": at == 1, **place}
         figure.add_scatter(
             x=shown[:, 0], y=shown[:, 1], mode="markers", name=f"public rows{more}", marker=marker, **first
         )
         edge = {"color": _NOISE_COLOUR, "width": 3}
         x, y = _NOISE * np.cos(around), _NOISE * np.sin(around)
-        figure.add_scatter(x=x, y=y, mode="lines", name="noise, of one size", line=edge, hoverinfo="skip", **first)
+        figure.add_scatter(x=x, y=y, mode="lines", name="noise, of one size", line=edge, **(first | _NO_HOVER))
     finish(figure, "", "", 420)
     figure.update_layout(legend={"y": 1.1}, margin={"t": 80})
     few = np.abs(np.vstack([cloud.after, cloud.public_after])).max() > _HALF_AXIS
     way = {"text": "whitening<br>⟶", "showarrow": False, "font": {"size": 14}}
     figure.add_annotation(x=0.48, y=0.6, xref="paper", yref="paper", **way)
-    for at, (anchor, half, towards) in enumerate(
-        (("x", _HALF_AXIS, "right"), ("x2", _LONG_HALF_AXIS if few else _HALF_AXIS, "left")), 1
-    ):
+    half = _LONG_HALF_AXIS if few else _HALF_AXIS
+    for at, (anchor, towards) in enumerate((("x", "right"), ("x2", "left")), 1):
         over = {"xref": f"{anchor} domain", "x": 0.5, "yref": "paper", "y": 1.01, "yanchor": "bottom"}
         figure.add_annotation(text=titles[at - 1], showarrow=False, **over)
         square = {"range": [-half, half], "constrain": "domain", "col": at}
