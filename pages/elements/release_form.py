@@ -135,7 +135,7 @@ def agreed(problem: Problem, prospect: Preview, id: str, purpose: str) -> bool:
             # Other texts count as 0: "where it is 'yes'" would read as a choice of rows.
             words += plain(f"; {outcome} counts as 1")
         elif labels:
-            words += plain(f"; the outcome is {outcome} against “{labels[1]}”")
+            words += plain(f"; modelled is {outcome} against “{labels[1]}”")
         words += ". It cannot be taken back."
         if not purpose.strip():
             words += " No purpose is stated: the report will say so."

@@ -166,7 +166,6 @@ def picture(
     table = figures.comparison_table(summaries)
     chart(drawn, "comparison", alt, table, label=study_label(), words=words)
     st.toggle(**control("compare-mean"))
-    note += " Plan and Release count the error of sampling too, so methods are less far apart there."
     off = " The dotted line is how far that fit itself is expected to be from the truth, by sampling alone."
     st.caption(f"{note} The {measure}.{off if sampling else ''}")
 

@@ -81,8 +81,9 @@ def modelled(problem: Problem) -> None:
     other = problem.other_label
     rest = "" if other is None else f" {cautions.UNKNOWN_OUTCOME.format(outcome=plain(problem.public.target))}"
     left.markdown(
-        f"{badge(Label.PUBLIC)} Modelled: the chance that **{plain(problem.public.target)}** is "
-        f"**“{plain(problem.positive)}”**; a positive coefficient makes it likelier.{rest}"
+        f"{badge(Label.PUBLIC)} {problem.public.family.title.capitalize()} regression of the chance that "
+        f"**{plain(problem.public.target)}** is **“{plain(problem.positive)}”**: a positive coefficient makes it "
+        f"likelier.{rest}"
     )
     if other is not None and right.button(**control("swap-label"), label=f"Model “{plain(other)}”"):
         table_picker.take(replace(problem.choices, positive=other), f"Model “{other}”")
@@ -93,8 +94,9 @@ def mended(problem: Problem) -> None:
     for at, one in enumerate(cautions.of_open_tables(problem)):
         left, right = st.columns([4, 1], vertical_alignment="center")
         left.warning(plain(one.words), icon=":material/warning:")
-        if right.button(**control("mend", f"-{at}"), label=one.repair):
-            table_picker.take(one.choices, one.repair)
+        for which, (label, choices) in enumerate(one.repairs.items()):
+            if right.button(**control("mend", f"-{at}-{which}"), label=label):
+                table_picker.take(choices, label)
     opened = session().tables
     if opened is not None and (words := filled_gaps(problem, opened.public)):
         st.caption(plain(words))
@@ -109,7 +111,8 @@ def opening(problem: Problem) -> None:
     st.markdown(
         f"**{private_words(problem.private.n, problem.unit)}**, "
         f"**{plain(public_rows_words(problem, opened.public))}**; "
-        f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}** "
+        f"{problem.public.family.title} regression of **{plain(problem.public.target)}** on "
+        f"**{plain(columns_words(problem.public.names))}** "
         f"{badge(Label.PUBLIC)}"
     )
     modelled(problem)

@@ -114,9 +114,10 @@ class PrivateModel(Parametrized, Reported):
             value, of one of kind ``capped`` the number that larger ones count as.
         kinds: columns to be read as ``number``, ``coded`` (numbers; those declared as its levels stand for a missing
             value), ``capped`` (numbers, at most the one declared as its level), ``level``, ``caseless`` (levels that
-            differ in capitals or blanks alone are one), ``date``, for dates with slashes ``day-first`` or
-            ``month-first``, for numbers with a sign ``percent``, ``euro``, ``dollar``, ``pound`` or an example such as
-            ``like 1.234,50 CHF``, whatever the public rows suggest.
+            differ in capitals or blanks alone are one), ``with-unknown`` (levels, a missing cell has one of its
+            own), ``date``, for dates with slashes ``day-first`` or ``month-first``, for numbers with a sign
+            ``percent``, ``euro``, ``dollar``, ``pound`` or an example such as ``like 1.234,50 CHF``, whatever the
+            public rows suggest.
         overlap: why public rows may be private rows too; the record keeps it (see :func:`describe`).
         public_ridge: for columns that are collinear in the public rows.
         lam: ridge penalty of a family other than the linear one; ``None``: a weak prior, which the rows outweigh.

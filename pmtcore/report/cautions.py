@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 from weakref import WeakKeyDictionary
@@ -14,6 +14,7 @@ from pmtcore.base.numbers import count, day_words, figure
 from pmtcore.public.shrinkage import strongest_shrinkage
 from pmtcore.report.words import date_columns, filled_words, gaps_words, reference_levels
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.findings import as_unknown, missing_categories
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import MomentTable, Table
 
@@ -30,13 +31,11 @@ class Caution:
 
     Attributes:
         words: the caution, one or two sentences computed from public figures.
-        repair: label of the button that takes the other choices.
-        choices: the choices about the tables under which the caution no longer applies.
+        repairs: the choices about the tables under which the caution no longer applies, by the label of their button.
     """
 
     words: str
-    repair: str
-    choices: Choices
+    repairs: Mapping[str, Choices]
 
 
 def public_gaps(problem: Problem, public: Table | MomentTable) -> int:
@@ -71,9 +70,15 @@ def public_rows_words(problem: Problem, public: Table | MomentTable) -> str:
     why = "has a gap" if left_out == 1 else "have gaps"
     for note in problem.notes:
         if isinstance(note, Note) and note.kind is TableNote.PUBLIC_ROWS_UNFILLED:
-            missing = f"a rare or missing {listed(note.facts['columns'])}"
-            why = f"has {missing}" if left_out == 1 else f"have {missing}"
+            missing = _lacking(problem, note.facts["columns"])
+            why = f"{'has' if left_out == 1 else 'have'} {missing}"
     return f"{used} of {count(problem.public.m + left_out)} public rows ({count(left_out)} {why})"
+
+
+def _lacking(problem: Problem, columns: Sequence[str]) -> str:
+    """Say what rows lack that no policy fills: a response is missing, a category may be too rare as well."""
+    rare = [name for name in columns if name != problem.public.target]
+    return f"a rare or missing {listed(columns)}" if rare else f"no {listed(columns)}"
 
 
 def rows_of_zeros(problem: Problem, public: Table | MomentTable) -> Caution | None:
@@ -82,7 +87,13 @@ def rows_of_zeros(problem: Problem, public: Table | MomentTable) -> Caution | No
     known = left_out + (problem.public.m or 0)
     if choices.missing != "empty-row" or left_out <= _MANY_GAPS * known:
         return None
-    return Caution(gaps_words(left_out / known), "Fill from the public rows", replace(choices, missing="public-median"))
+    filled = replace(choices, missing="public-median")
+    repairs = {"Fill from the public rows": filled}
+    if isinstance(public, Table) and problem.coder is not None:
+        names = [one.name for one in problem.coder.features if missing_categories(public, one.name, choices)]
+        if names:
+            repairs["Fill numbers, keep missing categories as unknown"] = as_unknown(names, choices).apply(filled)
+    return Caution(gaps_words(left_out / known), repairs)
 
 
 def decisive_penalty(problem: Problem) -> Caution | None:
@@ -100,7 +111,7 @@ def _decisive_penalty(problem: Problem) -> Caution | None:
     if pull is None:
         return None
     smaller = replace(problem.choices, lam=pull.penalty)
-    return Caution(pull.note, f"Take penalty {figure(pull.penalty)}", smaller)
+    return Caution(pull.note, {f"Take penalty {figure(pull.penalty)}": smaller})
 
 
 def cautions(problem: Problem, public: Table | MomentTable) -> Sequence[Caution]:

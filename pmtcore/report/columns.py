@@ -10,7 +10,7 @@ from pmtcore.base.messages import Note, TableNote
 from pmtcore.base.numbers import plural
 from pmtcore.public.moments import OTHER
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import CAPPED, CODED, DATES, LEVELS, as_kind
+from pmtcore.tables.kinds import CAPPED, CODED, DATES, LEVELS, WITH_UNKNOWN, as_kind
 from pmtcore.tables.problem import common_columns
 from pmtcore.tables.schema import frequencies, merged_spellings
 from pmtcore.tables.schema import values as read_values
@@ -70,7 +70,8 @@ def _as_read(public: Table, name: str, choices: Choices, rare: Mapping[str, Any]
         many = len(levels)
         if rare is not None:
             many = len(set(levels) - set(rare["levels"]) | ({OTHER} if rare["become"] == repr(OTHER) else set()))
-        words, missing = plural(many, "category", "categories"), public.n - sum(counts.values())
+        words = plural(many, "category", "categories")
+        missing = 0 if kind == WITH_UNKNOWN else public.n - sum(counts.values())
         bars = list(levels.values())[:_BARS]
     else:
         declared = choices.levels.get(name, ()) if kind in (CODED, CAPPED) else ()

@@ -230,9 +230,9 @@ def penalty_words(penalty: float | None, prior_sd: float | None) -> str:
     """
     if prior_sd:
         return (
-            f"A weak prior keeps coefficients finite: an effect has standard deviation {figure(prior_sd)} before the "
-            "rows are seen. Where effects are about 1 it moves the fit by at most a fifth of a standard error; only a "
-            "level whose rows all have one outcome has its size from the prior."
+            f"A weak normal prior (sd {figure(prior_sd)} on each effect of one standard deviation) keeps coefficients "
+            "finite. It moves an effect of size 1 by at most a fifth of its standard error, and decides the size of a "
+            "level whose rows all have one outcome."
         )
     if not penalty:
         return ""

@@ -430,7 +430,7 @@ def example_words(
         size = (spread or {}).get(name)
         step = "one standard deviation of the public rows"
         cause = {
-            "spread": f"{figure(size)} more of {name} ({step})" if size else f"{step} more of {name}",
+            "spread": f"{step} more of {name}{f' ({figure(size)})' if size else ''}",
             "round": f"{figure(row.get(STEP, 1.0))} more of {name}",
             "unit": f"one unit more of {name}",
         }[unit.step]
@@ -440,7 +440,7 @@ def example_words(
     else:
         effect = f"the change in {unit.scale} is {value} ({band})"
     others = ", with the other columns held fixed" if len(rows) > 1 else ""
-    return f"For example{others}, {effect} for {cause}."
+    return f"For {cause}{others}, {effect}."
 
 
 def gaps_words(share: float) -> str:
@@ -506,10 +506,11 @@ def release_words(release: Release, per_spread: bool = True) -> str:
         else f"sampling is the largest part of the error; {_price(parts)}.",
         "truncation": f"truncation is the largest part of the error{wider}.",
     }[largest]
+    typical = f"the typical coefficient (median of {len(at)})" if len(at) > 1 else "the coefficient"
     if TableNote.FEW_PUBLIC_ROWS in map(kind_of, release.notes):  # two digits of a part would claim too much
-        return f"For the typical coefficient {advice} How large each part is, so few public rows tell roughly at best."
+        return f"For {typical} {advice} How large each part is, so few public rows tell roughly at best."
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
-    first = f"For the typical coefficient {advice}"
+    first = f"For {typical} {advice}"
     if not per_spread and features:
         return first
     per = f", for {step_words(release.names, release.public.zero_one)}" if features else ""
@@ -617,12 +618,14 @@ def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float 
         comparisons[1:] = [f"the farthest of the {len(others)} others, {in_quotes(id)}, {figure(error / least)} times"]
     first = {min(errors, key=lambda id: errors[id]) for errors in by_place.values()}
     where = "" if len(first) == 1 else f", where {in_quotes(best)} is closest"
-    return f"At {_place(there, axis)}{where}, {listing(comparisons)}."
+    counted = " Sampling is not counted here; Plan and Release count it, and find methods less far apart."
+    public = any(method(id).role == "public" for id, _ in here)
+    return f"At {_place(there, axis)}{where}, {listing(comparisons)}.{counted * public}"
 
 
 def _further(ratio: float) -> str:
-    """Return how many times as far off one is as the best."""
-    return "about as far off" if ratio < _TIE else f"{figure(ratio)} times as far off"
+    """Return how many times as far from the fit without privacy one is as the best."""
+    return "about as far from it" if ratio < _TIE else f"{figure(ratio)} times as far from it"
 
 
 def _places(at: Sequence[float], axis: str) -> str:

@@ -20,7 +20,18 @@ from pmtcore.glm.families import Family
 from pmtcore.public.moments import OTHER
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import CAPPED, CODED, DATES, LEVELS, ORDERS, Kind, as_kind, number_format
+from pmtcore.tables.kinds import (
+    CAPPED,
+    CODED,
+    DATES,
+    LEVELS,
+    ORDERS,
+    UNKNOWN,
+    WITH_UNKNOWN,
+    Kind,
+    as_kind,
+    number_format,
+)
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column
 
@@ -102,7 +113,10 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     declared = choices.levels.get(rule.name, ())
     kind = as_kind(choices.kinds.get(rule.name, "level" if declared else rule.kind))
     if kind in LEVELS:
-        return _categories(rule.name, schema.frequencies(public), choices, kind, decimal=decimal)
+        counts = schema.frequencies(public)
+        if kind == WITH_UNKNOWN and (blank := _blank(public)):
+            counts = {**counts, UNKNOWN: counts.get(UNKNOWN, 0) + blank}
+        return _categories(rule.name, counts, choices, kind, decimal=decimal)
     numbers = tuple(declared) if kind in (CODED, CAPPED) else ()
     values = schema.values(public, kind, decimal, name=rule.name, levels=numbers)
     if not np.any(np.isfinite(values)):
@@ -157,6 +171,8 @@ def _blank(public: pa.ChunkedArray) -> int:
 def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind, *, decimal: str | None) -> Feature:
     """Make the feature of a categorical column: public levels with at least two rows, or the declared among them."""
     declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
+    if declared and kind == WITH_UNKNOWN:
+        declared.add(UNKNOWN)
     alike = schema.spelled_alike(counts) if kind == "caseless" else []
     if kind == "caseless":
         declared = set(schema.merged_spellings(dict.fromkeys(sorted(declared), 1)))
@@ -184,8 +200,11 @@ def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind,
     other_level = OTHER if OTHER in dummies else None
     levels = tuple(dict.fromkeys([*dummies, reference, *sorted(rare)]))
     known = levels if other_level is not None else tuple(level for level in levels if level not in rare)
-    notes = (Note(TableNote.READ_ALIKE, column=name, levels=alike),) if alike else ()
-    return Feature(Column(name, kind, known), 0.0, tuple(dummies), frozenset(rare), other_level, reference, notes)
+    notes = [Note(TableNote.READ_ALIKE, column=name, levels=alike)] if alike else []
+    notes += [Note(TableNote.MISSING_AS_LEVEL, column=name, label=UNKNOWN)] if kind == WITH_UNKNOWN else []
+    return Feature(
+        Column(name, kind, known), 0.0, tuple(dummies), frozenset(rare), other_level, reference, tuple(notes)
+    )
 
 
 def category_notes(features: Sequence[Feature], choices: Choices) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ names and the number of its rows). A repair is a change of the choices, nothing 
 choices, and a saved configuration holds them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.features import date_note
-from pmtcore.tables.kinds import CAPPED, CODED, DATES, LIKE, ORDERS, Kind, number_format
+from pmtcore.tables.kinds import CAPPED, CODED, DATES, LIKE, ORDERS, WITH_UNKNOWN, Kind, number_format
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.problem import default_choices, features_taken, prepare_public, public_side
 from pmtcore.tables.schema import Schema
@@ -359,7 +359,8 @@ def _as_coded(name: str, code: float, numbers: np.ndarray, choices: Choices) -> 
     repair = Repair(RepairLabel.AS_MISSING.sentence(label=text, column=name), changes)
     median = figure(float(np.median(others)))
     filled = Repair(
-        RepairLabel.AS_MISSING_FILLED.sentence(column=name, value=median), {**changes, "missing": "public-median"}
+        RepairLabel.AS_MISSING_FILLED.sentence(label=text, column=name, value=median),
+        {**changes, "missing": "public-median"},
     )
     largest = f"{np.max(others):.15g}"
     capped = Repair(RepairLabel.AS_CAPPED.sentence(column=name, label=largest), declared(CAPPED, largest))
@@ -419,10 +420,14 @@ def _features(private: Table, public: Table, choices: Choices, features: tuple[s
             note = Note(TableNote.MOSTLY_NUMBERS, share=share, column=name)
             yield Finding(note, (name,), repairs=(_as_kind(name, "number", choices),))
         elif kind == "number" and 0 < share < 1 and any(cells.texts(c).null_count < len(c) for c in column.chunks):
-            note = Note(TableNote.SOME_NOT_NUMBERS, column=name)
-            yield Finding(note, (name,), repairs=(_as_kind(name, "level", choices),))
+            # Where most cells are numbers, nobody wants a category of each of them.
+            repairs = (_as_kind(name, "level", choices),) * (share < _ALMOST)
+            yield Finding(Note(TableNote.SOME_NOT_NUMBERS, column=name), (name,), repairs=repairs)
         if kind == "number":
             yield from _grouped(name, public, choices)
+        if name in features and (gaps := missing_categories(public, name, choices)):
+            note = Note(TableNote.MISSING_CATEGORIES, column=name, share=gaps, example=cells.MISSING_EXAMPLES)
+            yield Finding(note, (name,), repairs=(as_unknown((name,), choices),))
         numeric = kind == "number" or number_format(kind) is not None
         numbers = schema.values(column, kind, public.decimal) if numeric else np.empty(0)
         code = schema.code_for_missing(numbers)
@@ -435,6 +440,19 @@ def _features(private: Table, public: Table, choices: Choices, features: tuple[s
         elif choices.features and (identifier := schema.as_identifier(name, numbers)) is not None:
             leave = _without(features, (name,))
             yield Finding(Note(identifier, column=name), (name,), repairs=(leave,))
+
+
+def missing_categories(public: Table, name: str, choices: Choices) -> float:
+    """Return the share of missing public cells of a column of categories; 0 where they are kept, or none is there."""
+    if choices.kinds.get(name, public.schema[name].kind) not in ("level", "caseless") or choices.formula:
+        return 0.0
+    return 1 - sum(schema.frequencies(public.column(name)).values()) / max(public.n, 1)
+
+
+def as_unknown(names: Sequence[str], choices: Choices) -> Repair:
+    """Return the repair that keeps missing categories of these columns as a level of their own."""
+    kinds = {**choices.kinds, **dict.fromkeys(names, WITH_UNKNOWN)}
+    return Repair(RepairLabel.AS_UNKNOWN.sentence(columns=tuple(names)), {"kinds": kinds})
 
 
 def _persons(private: Table, public: Table, choices: Choices) -> Iterator[Finding]:

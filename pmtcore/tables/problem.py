@@ -28,7 +28,7 @@ from pmtcore.tables.coder import Coder, Weights, check_width, row_blocks
 from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, coding, feature, numeric
-from pmtcore.tables.kinds import CAPPED, CODED, ORDERS, number_format
+from pmtcore.tables.kinds import CAPPED, CODED, ORDERS, WITH_UNKNOWN, number_format
 from pmtcore.tables.limits import SMALLEST
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import Persons, bounded, identifiers, in_order_met
@@ -333,7 +333,7 @@ def _expansion(public: Table | MomentTable, choices: Choices, schema: Schema | N
     from pmtcore.tables.formula import Expansion  # noqa: PLC0415  # formulaic is slow to load
 
     learned = Expansion.learned(choices.formula, public, schema)
-    own = ("caseless", CODED, CAPPED, *ORDERS)
+    own = ("caseless", WITH_UNKNOWN, CODED, CAPPED, *ORDERS)
     stated = (name for name, kind in choices.kinds.items() if kind in own or number_format(kind) is not None)
     declared = [*choices.levels, *stated]
     if unused := [name for name in dict.fromkeys(declared) if name in (*learned.inputs, learned.response)]:

@@ -32,6 +32,8 @@ from pmtcore.tables.kinds import (
     LIKE,
     NUMBERS_WITH_SIGNS,
     ORDERS,
+    UNKNOWN,
+    WITH_UNKNOWN,
     Kind,
     Order,
     as_kind,
@@ -69,8 +71,9 @@ class Column(JsonFields):
     """One column: its kind, and its levels where it has them.
 
     Attributes:
-        levels: known levels; a cell of a column of levels is the place of its level. Of numbers of kind ``coded``:
-            those that stand for a missing value; of kind ``capped``: the one number that larger ones count as.
+        levels: known levels; a cell of a column of levels is the place of its level, a missing one of kind
+            ``with-unknown`` that of ``unknown``. Of numbers of kind ``coded``: those that stand for a missing value; of
+            kind ``capped``: the one number that larger ones count as.
     """
 
     name: str
@@ -107,7 +110,8 @@ class Column(JsonFields):
         if written is not None:
             return cells.numbers(column, written.decimal or decimal)
         codes = cells.codes(column, self.levels).astype(float)
-        return np.where(codes == cells.ABSENT, np.nan, codes)
+        keeps = self.kind == WITH_UNKNOWN and UNKNOWN in self.levels
+        return np.where(codes == cells.ABSENT, self.levels.index(UNKNOWN) if keeps else np.nan, codes)
 
     @property
     def _declared_numbers(self) -> np.ndarray:

@@ -138,7 +138,11 @@ def test_what_a_penalty_does_is_computed_once_for_each_problem(monkeypatch) -> N
     asked, pull = [], StrongestShrinkage("a", 0.1, 1e-4, 1, 2, 0.01)
     monkeypatch.setattr(cautions, "strongest_shrinkage", lambda public, n: asked.append(n) or pull)
     first, other = [cautions.decisive_penalty(problem) for _ in range(3)], replace(problem, notes=("another",))
-    assert len(asked) == 1 and first == [first[0]] * 3 and first[0].choices == replace(problem.choices, lam=1e-4)
+    assert (
+        len(asked) == 1
+        and first == [first[0]] * 3
+        and [*first[0].repairs.values()] == [replace(problem.choices, lam=1e-4)]
+    )
     assert cautions.decisive_penalty(other) == first[0] and len(asked) == 2
     gone = weakref.ref(other)
     del other

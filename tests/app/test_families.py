@@ -65,7 +65,7 @@ def test_text_labels_are_coded_and_said(app):
     key = session(app).tables.key[:12]
     app.selectbox(key=f"family-{key}").set_value("logistic").run()
     app.selectbox(key=f"target-{key}").set_value("bought").run()
-    assert "Modelled: the chance that **bought** is **“yes”**" in words(app)
+    assert "Logistic regression of the chance that **bought** is **“yes”**" in words(app)
     assert session(app).problem.public.family.id == "logistic"
 
 

@@ -479,7 +479,7 @@ def test_the_clearest_level_is_one_whose_band_leaves_out_none():
     assert np.array_equal(clarity(value, value, value), np.abs(value))
 
 
-@pytest.mark.parametrize(("ends", "texts"), [((-50.0, 60.0), ["← -50", "60 →"]), ((-0.1, 60.0), ["60 →"])])
+@pytest.mark.parametrize(("ends", "texts"), [((-50.0, 60.0), ["← \N{MINUS SIGN}50", "60 →"]), ((-0.1, 60.0), ["60 →"])])
 def test_a_band_beyond_the_axis_says_where_it_ends(ends, texts):
     """A bar that runs off a picture is not read as one that ends there."""
     figure, value = go.Figure(), np.zeros(12)
@@ -573,7 +573,9 @@ def test_an_axis_has_no_room_for_a_row_that_stands_in_figures() -> None:
     forest.at_the_edge(figure, value, low, high, beside=np.array([0.1, 0.1, 0.2, 0.1, 0.1, -9.5]))
     least, most = figure.layout.xaxis.range
     assert -0.05 < least <= 0 and 0.2 < most < 0.3
-    assert [one.text for one in figure.layout.annotations] == ["← released: -9.000 (-9.050 to -8.950)"]
+    assert [one.text for one in figure.layout.annotations] == [
+        "← released: \N{MINUS SIGN}9.000 (\N{MINUS SIGN}9.050 to \N{MINUS SIGN}8.950)"
+    ]
 
 
 def test_a_level_has_one_step_in_every_comparable_unit():

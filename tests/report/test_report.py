@@ -398,9 +398,9 @@ def test_categories_are_named_once_each(filed):
     assert "on age, &lt;town&gt; (31 levels).</p>" in text
     drawn = text.partition('<svg class="rows"')[2].partition("</svg>")[0]
     assert drawn.count("<circle") == 2 and "clearest of 30 effects" in drawn
-    assert "ridge penalty of 0.01" in text and "weak prior" not in text
+    assert "ridge penalty of 0.01" in text and "weak normal prior" not in text
     weak = report({**filed[0], "public": {**filed[0]["public"], "prior_sd": 2.5}})
-    assert "weak prior" in weak and "ridge penalty" not in weak
+    assert "weak normal prior" in weak and "ridge penalty" not in weak
 
 
 def test_a_step_of_one_unit_has_its_figures_once(filed):

@@ -151,11 +151,11 @@ def test_a_comparison_names_every_method():
         [summary(id, x, e) for id, es in runs.items() for x, e in zip((0.1, 1, 10), es, strict=True)]
     )
     assert all(title(id) in found for id in runs), found
-    assert "2 times as far off" in found and "1.6 times as far off" in found and "at mu = 0.1" in found
+    assert "2 times as far from it" in found and "1.6 times as far from it" in found and "at mu = 0.1" in found
     assert found.index(title("public-only")) < found.index(title("pmt-ridge"))
     many = dict.fromkeys(("joint-pmt", "public-only", "pmt-ridge", "dp-ridge-public", "dp-ols-public"))
     short = words.comparison_words([summary(id, 1, at + 1.0) for at, id in enumerate(many)])
-    assert "2 times as far off and the farthest of the 4 others" in short and title("pmt-ridge") not in short
+    assert "2 times as far from it and the farthest of the 4 others" in short and title("pmt-ridge") not in short
 
 
 @pytest.mark.parametrize(("at", "said"), [(None, "At mu = 1,"), (8.0, "At mu = 10,"), (1e-9, "At mu = 0.1,")])
@@ -345,19 +345,20 @@ def test_what_the_first_coefficient_means_is_in_the_unit_that_is_chosen():
     assert references == {"town": "south", "sex": "f"} and "'south' of 'town'" in note
     one = DisplayUnit("table-ratio", "w", "unit", True, "odds ratio", "y = 1")
     spread = DisplayUnit("sd", "w", "spread", False, "", "y")
-    assert "the odds of y = 1 are 2.0 times as large (95 % band 1.0 to 3.0) for town=north compared with south." in (
-        words.example_words(table, one, references)
+    told = words.example_words(table, one, references)
+    assert (
+        told == "For town=north compared with south, the odds of y = 1 are 2.0 times as large (95 % band 1.0 to 3.0)."
     )
     assert "town=north compared with the reference" in words.example_words(table, one)
-    assert "for town=north compared with south" in words.example_words(table, spread, references)
+    assert "For town=north compared with south" in words.example_words(table, spread, references)
     number = table.assign(coefficient="age", column="age")
-    assert "for age = 1 compared with 0" in words.example_words(number, spread, zero_one=["age"])
+    assert "For age = 1 compared with 0" in words.example_words(number, spread, zero_one=["age"])
     assert "one standard deviation of the public rows more of age" in words.example_words(number, spread)
     sized = words.example_words(number, spread, spread={"age": 12.5})
-    assert "for 12.5 more of age (one standard deviation of the public rows)" in sized
+    assert "one standard deviation of the public rows more of age (12.5)" in sized
     figures = released([1, 1], [0.5, 0.5])
     tens = DisplayUnit("round", "w", "round", False, "", "y")
-    assert " 10 more of age" in words.example_words(number.assign(**{STEP: 10.0}), tens)
+    assert "10 more of age" in words.example_words(number.assign(**{STEP: 10.0}), tens)
     assert "Standard errors" not in words.release_words(figures, False), "there is no typical one of years and euros"
     assert "larger budget" not in words.release_words(replace(figures, disagrees=True))
 
@@ -489,7 +490,7 @@ def test_a_coefficient_and_its_limits_have_one_number_of_decimals():
         [{"coefficient": "age", "column": "age", "value": 0.39, "low (95 %)": 0.33, "high (95 %)": 0.449}]
     )
     found = words.example_words(shown, DisplayUnit("table", "", step="unit", ratio=False, scale="pay"))
-    assert "the change in pay is 0.390 (95 % band 0.330 to 0.449) for" in found
+    assert found.endswith("the change in pay is 0.390 (95 % band 0.330 to 0.449).")
 
 
 def test_nobody_is_promised_that_at_most_all_are_detected():

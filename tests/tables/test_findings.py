@@ -900,6 +900,24 @@ def test_levels_spelled_alike_are_read_alike_by_one_click(name):
     assert prepare(private, public, declared).public.d == 3
 
 
+def test_a_missing_category_can_be_a_level_of_its_own():
+    """Its share is said and one click keeps it: no row is left out or filled for it; other cells are read as before."""
+    private, public = tables(*[lambda t: t.assign(sex=[None, "?", *t.sex[2:]])] * 2)
+    choices = Choices(target="y", missing="public-median")
+    (one,) = [one for one in findings(private, public, choices) if one.kind is TableNote.MISSING_CATEGORIES]
+    assert not one.is_open and one.sentence.facts["share"] == pytest.approx(2 / public.n)
+    kept = one.repairs[0].apply(choices)
+    assert kept.kinds == {"sex": "with-unknown"}
+    assert TableNote.MISSING_CATEGORIES not in [one.kind for one in findings(private, public, kept)]
+    problem = prepare(private, public, kept)
+    assert TableNote.MISSING_AS_LEVEL in [kind_of(note) for note in problem.notes]
+    at = problem.public.names.index("sex=unknown")
+    before, after = rows_read(private, public, choices), rows_read(private, public, kept)
+    assert list(after[:3, at]) == [1.0, 1.0, 0.0] and np.array_equal(before[2:], np.delete(after, at, 1)[2:])
+    again = Design.from_dict(problem.design.as_dict())
+    assert again.as_dict() == problem.design.as_dict()
+
+
 def test_public_rows_that_cannot_be_filled_are_said_with_their_columns():
     """Gaps are filled; a public row without a response, or of a level of one row, is left out, and that is said."""
     private, public = tables(

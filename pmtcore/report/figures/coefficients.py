@@ -1,6 +1,7 @@
 """Coefficients of a release as a forest plot and a table, in one unit that the reader chooses for both."""
 
 import math
+import re
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -377,14 +378,15 @@ def at_the_edge(
         here, ends = float(value[place]), (float(low[place]), float(high[place]))
         if not edges[0] <= here <= edges[1]:
             shown = "released: {} ({} to {})".format(*with_equal_decimals(here, *ends)) if banded else said(here)
-            labels = [(most if here > 0 else least, shown, here)]
+            labels = [(shown, here)]
         else:
-            labels = [(most if end > 0 else least, said(end), end) for end in ends if not edges[0] <= end <= edges[1]]
-        for x, text, far in labels:
+            labels = [(said(end), end) for end in ends if not edges[0] <= end <= edges[1]]
+        for text, far in labels:
             figure.add_annotation(
-                x=x,
+                x=int(far > 0),
+                xref="x domain",
                 y=int(place),
-                text=f"{text} →" if far > 0 else f"← {text}",
+                text=_with_minus(f"{text} →" if far > 0 else f"← {text}"),
                 showarrow=False,
                 xanchor="right" if far > 0 else "left",
                 yanchor="middle",  # over its band: above stands its own name, below the next one's
@@ -392,6 +394,11 @@ def at_the_edge(
                 font={"size": 10, "color": "#ffffff"},
                 bgcolor=_CHIP,
             )
+
+
+def _with_minus(text: str) -> str:
+    """Write the sign of numbers as an axis does."""
+    return re.sub(r"-(?=[\d.])", "\N{MINUS SIGN}", text)
 
 
 def _draw_bands(figure: go.Figure, rows: pd.DataFrame, names: list[str], **place: int) -> None:

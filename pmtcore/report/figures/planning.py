@@ -12,7 +12,7 @@ from pmtcore.base.numbers import listing as english
 from pmtcore.methods.registry import method
 from pmtcore.public.bands import Z95
 from pmtcore.releases.planning import LADDER, Planned, typical_ratio
-from pmtcore.report.figures.style import QUIET, SAMPLING, finish, log_axis, translucent
+from pmtcore.report.figures.style import BAND_EDGE, BAND_SHADE, QUIET, SAMPLING, finish, log_axis, translucent
 from pmtcore.report.names import title
 from pmtcore.report.statistics import shortened_words
 
@@ -62,14 +62,16 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None, 
     wide = _too_wide(plans, j)
     if chosen not in wide:
         _draw_interval(figure, [one for one in plans if one.method == chosen], j)
-    for id in (id for id in ids if id not in wide):
+    # The chosen method is drawn last, over lines that it shares places with.
+    for id in sorted((id for id in ids if id not in wide), key=lambda id: id == chosen):
         rows = sorted((one for one in plans if one.method == id), key=lambda one: one.mu)
         figure.add_scatter(
             x=[one.mu for one in rows],
             y=_falling([one.half_width(j) for one in rows]),
             name=f"{_short(id, ids)}{'' if rows[0].is_complete else _LEFT_OUT}",
             mode="lines" if len(rows) > 1 else "markers",  # while curves are being filled
-            line={"color": method(id).colour, "width": 2.5, "dash": "dash" if _public(id) else "solid"},
+            line={"color": method(id).colour, "width": 4.5 if id == chosen else 2, "dash": _dash(id)},
+            legendrank=ids.index(id),
             hovertemplate=f"{title(id)}<br>mu %{{x:.3g}}: ± %{{y:.3g}}<extra></extra>",
         )
     private = [one for one in plans if not _public(one.method)]
@@ -81,8 +83,9 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None, 
         figure.add_scatter(x=ends, y=[level, level], mode="lines", name="sampling alone, no privacy", line=line)
     if mu is not None:
         figure.add_vline(x=mu, line={"color": QUIET, "dash": "dash"})
-    log_axis(figure, "x")
     figure.update_xaxes(range=[math.log10(end) for end in _BUDGETS])
+    log_axis(figure, "x")
+    figure.update_xaxes(dtick="D2")
     _mark_uncomputed(figure, private)
     heights = _ends(plans, j)
     if heights is not None:
@@ -103,10 +106,12 @@ def _draw_interval(figure: go.Figure, plans: Sequence[Planned], j: int) -> None:
     if len(ends) < 2:
         return
     mus, low, high = zip(*ends, strict=True)
-    edge = {"x": mus, "mode": "lines", "line": {"width": 0}, "legendgroup": "interval", "hoverinfo": "skip"}
+    colour = method(plans[0].method).colour
+    line = {"width": 1, "color": translucent(colour, BAND_EDGE)}
+    edge = {"x": mus, "mode": "lines", "line": line, "legendgroup": "interval", "hoverinfo": "skip"}
     figure.add_scatter(y=_falling(high), showlegend=False, **edge)
-    colour = translucent(method(plans[0].method).colour, 0.18)
-    figure.add_scatter(y=_falling(low), fill="tonexty", fillcolor=colour, name="eight of ten such releases", **edge)
+    fill = translucent(colour, BAND_SHADE)
+    figure.add_scatter(y=_falling(low), fill="tonexty", fillcolor=fill, name="eight of ten such releases", **edge)
 
 
 def _falling(widths: Sequence[float]) -> list[float]:
@@ -180,6 +185,10 @@ def below_words(plans: Sequence[Planned], coefficient: str, chosen: str = "") ->
     return " ".join(told)
 
 
+def _dash(id: str) -> str:
+    return "dash" if _public(id) else "solid"
+
+
 def _public(id: str) -> bool:
     return method(id).role == "public"
 
@@ -219,7 +228,7 @@ def half_width_words(
     else:
         values = [("Half of releases at most", f"± {said(median)}"), ("Nine of ten at most", f"± {said(high)}")]
         if said(median) != predicted:
-            apart = f"{apart}; the drawn line, by a formula for rows without outliers: ± {predicted}"
+            apart = f"{apart}; drawn is the plan, ± {predicted}, by a formula for rows without outliers"
     return f"95 % half-width of {coefficient}, {step}", values, f"{apart}."
 
 

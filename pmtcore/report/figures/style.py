@@ -17,6 +17,8 @@ from pmtcore.base import escaping
 from pmtcore.base.labels import Label
 
 LABEL_COLOURS = {Label.PUBLIC: "#009E73", Label.RELEASED: "#0072B2", Label.PRIVATE: "#D55E00", Label.LAB: "#882255"}
+# Shares of a line's colour in the band around it and in the band's edge: both are seen on black and on white.
+BAND_SHADE, BAND_EDGE = 0.28, 0.7
 BEFORE, AFTER = "#E69F00", "#0072B2"
 QUIET = "#8a8f98"
 PRIVACY, SAMPLING, TRUNCATION = "#0072B2", "#E69F00", "#CC79A7"
