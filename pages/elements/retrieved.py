@@ -66,10 +66,10 @@ def planned_on_open_table(problem: Problem, mu: float, key: str) -> None:
     back = figures.amount_words(recycled.facts)
     words = f"Your plan, {in_quotes(plan)}, retrieves {back}."
     if plan != METHOD:
-        other = f"With {in_quotes(METHOD)} instead, {back} could be used for smaller noise:"
+        other = f"With {in_quotes(METHOD)} ({METHOD}) instead, {back} could be used for smaller noise:"
         words = f"Your plan, {in_quotes(plan)}, retrieves nothing. {other}"
     st.markdown(f"{badge(Label.PUBLIC)} {plain(words)}")
-    show_retrieved(recycled.facts, True, key, "" if plan == METHOD else f"If {METHOD}: ")
+    show_retrieved(recycled.facts, True, key, "" if plan == METHOD else "Instead: ")
     if words := figures.bought_words(recycled, returned):
         st.markdown(f"{badge(Label.PUBLIC)} {words}")
 

@@ -198,6 +198,8 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
     for at, one in enumerate(stops):
         st.error(plain(one.sentence), icon=":material/error:")
         _repairs(one, choices, f"stop-{at}")
+    if (asked := sum(one.stops or one.is_open for one in every)) > 1:
+        st.caption(f"{asked} questions about the columns, each with its buttons:")
     for at, one in enumerate(every):
         if one.is_open:
             left, right = st.columns([5, 2])

@@ -125,11 +125,9 @@ def picture(shown: QuickComparison, kind: Label, axis: str, run: CentralVsLocal 
     # The sentence speaks of the epsilon that the slider above has.
     at = float(st.session_state["local-epsilon"]) if axis == "epsilon" else None
     alt = f"Distance to the fit without privacy against {axis}, central and local"
-    words = (
-        f"{'So far: ' * bool(shown.summaries and run and run.live)}{_trusted(shown)}"
-        f"{comparison_words(shown.summaries, axis, at)}"
-        or "No simulated release yet."
-    )
+    # Sentences about a part of the places would change under the reader.
+    compared = "" if run and run.live else comparison_words(shown.summaries, axis, at)
+    words = f"{_trusted(shown)}{compared}" or "No simulated release yet."
     drawn = figures.comparison(shown.summaries, axis, methods=methods, places=places, measure=shown.measure)
     for id in _with_curator(shown):
         drawn.update_traces({"name": f"{title(id)}: with a curator"}, {"legendgroup": id})

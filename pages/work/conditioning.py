@@ -136,13 +136,14 @@ def truncation(shown: list[Diagnosis], planned: float | None) -> float:
     """
     # Where no plan has a radius, at one that some rows lie outside of, so that there is something to see.
     start = round(shown[0].outside(_SOME) if planned is None else planned, 2)
-    top = float(max(2 * shown[0].radius, start, 1.0))
+    top = figures.reach(shown, start)
     # Another plan, or another table, has another radius: the slider begins there again.
     if st.session_state.get(_START) != start:
         st.session_state.update({_START: start, "radius": start})
     keep_within("radius", 0.0, top)
     radius = st.slider(**control("radius", value=start), min_value=0.0, max_value=top)
-    picture(figures.truncation(shown, radius), "truncation", "Share of rows outside the radius as the radius moves")
+    alt = "Share of rows outside the radius as the radius moves"
+    picture(figures.truncation(shown, radius, top), "truncation", alt)
     return float(radius)
 
 

@@ -111,7 +111,8 @@ def opening(problem: Problem) -> None:
     st.markdown(
         f"**{private_words(problem.private.n, problem.unit)}**, "
         f"**{plain(public_rows_words(problem, opened.public))}**; "
-        f"{problem.public.family.title} regression of **{plain(problem.public.target)}** on "
+        f"{f'{problem.public.family.title} regression of ' if problem.positive is None else ''}"
+        f"**{plain(problem.public.target)}** on "
         f"**{plain(columns_words(problem.public.names))}** "
         f"{badge(Label.PUBLIC)}"
     )

@@ -211,7 +211,7 @@ def _entry(record: ReleaseRecord, account: Mapping[str, Any] | None) -> Mapping[
 
 
 def _summary(record: ReleaseRecord, entry: Mapping[str, Any], title: str) -> str:
-    alarm = disagreement_of(record)
+    alarm, unstated = disagreement_of(record), "" if entry.get("purpose") else ", and no purpose is stated"
     nobody = unprotected_words(float(of_person(record["guarantee"])["mu"]))
     if record["standing"] == "sound" and nobody:
         box = f'<p class="lab">{escape(nobody)}</p>'
@@ -223,7 +223,7 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any], title: str) -> str
             "mechanism whose guarantee is proved in the program's documentation "
             f"({escape(proof_words(record['method']))}; whoever made this report can hand these pages on, in the ZIP "
             "file beside it). What only people can confirm stands under "
-            f'<a href="#{_QUESTIONS}">Questions about the guarantee</a>.'
+            f'<a href="#{_QUESTIONS}">Questions about the guarantee</a>; its blanks are theirs to fill in{unstated}.'
             f"</p>{also}</div>"
         )
         alarm = ""
@@ -519,7 +519,7 @@ _IN_UNITS = (
 )
 _RELATIONS = (
     "This release is stated under replace-one: a row replaced is one removed and one added. What a deployment states "
-    "for one row removed or added is up to twice as large in mu when it is stated under replace-one."
+    "for one row removed or added is up to twice as large in mu under replace-one: for a comparison, double its mu."
 )
 _NO_LEDGER = "This report was made without a ledger: what was released from these rows before is not known here."
 
@@ -587,7 +587,7 @@ def _reproduce(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
         '<h2>How to ask for the same again</h2>\n<p class="note">A repetition draws new noise and spends again. The '
         "file request.json:</p>\n"
         f"<pre>{escape(json.dumps(configuration(record), indent=1))}</pre>\n{_automatic(record)}{first}"
-        f'<p class="note">The release:</p>\n<pre>{_unbroken(command(record))}</pre>'
+        f'<p class="note">The release, with the names of your own files:</p>\n<pre>{_unbroken(command(record))}</pre>'
     )
 
 

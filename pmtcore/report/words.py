@@ -322,7 +322,7 @@ def parts_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
         "other rows from the same population, as far as public rows and this release show; another method has another "
         "estimate of it. "
         f"{cut or lost} The intercept is in the table. Bands miss more often where the public rows "
-        "follow quite another fit than the private ones; where a release shows that, its verdict says it. They also "
+        "follow quite another fit than the private ones; a release that shows it says so above its figures. They also "
         "miss more often where one row far from all public ones decides the fit."
     )
 

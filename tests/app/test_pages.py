@@ -690,8 +690,8 @@ def test_what_would_be_retrieved_is_that_of_the_open_table(table):
     before = {metric.label: metric.value for metric in app.metric[:3]}
     assert not set(before) & {metric.label for metric in app.metric[3:]}, "the example has tiles of other names"
     # Another method is planned, so each figure says of which one it is.
-    assert all(name.startswith("If napp-public: ") for name in before)
-    before = {name.removeprefix("If napp-public: "): value for name, value in before.items()}
+    assert all(name.startswith("Instead: ") for name in before)
+    before = {name.removeprefix("Instead: "): value for name, value in before.items()}
     problem, back = session(app).problem, "Retrieved, used for smaller noise"
     made = preview(problem, Request("napp-public", Budget(1.0), {"delta": reporting_delta(problem.private.n)}))
     shown = {name: float(before[name].removeprefix("ε ")) for name in ("Spent on noise", "Spent on the Jacobian", back)}
@@ -699,7 +699,7 @@ def test_what_would_be_retrieved_is_that_of_the_open_table(table):
     # The parts add up, as they are written, to the epsilon that Plan and Release state.
     assert sum(shown.values()) == pytest.approx(float(figure(made.guarantee.epsilon)), abs=2e-3)
     app.select_slider(key="retrieval-open-mu").set_value(0.3).run()
-    assert {metric.label: metric.value for metric in app.metric[:3]}[f"If napp-public: {back}"] != before[back]
+    assert {metric.label: metric.value for metric in app.metric[:3]}[f"Instead: {back}"] != before[back]
     assert not app.exception
 
 

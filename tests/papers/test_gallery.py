@@ -18,7 +18,7 @@ from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.papers.catalogue_page import NOT_AT_HAND
 from pmtcore.papers.figures import gallery as pictures
-from pmtcore.papers.gallery import central, checks
+from pmtcore.papers.gallery import central, checks, engine
 from pmtcore.papers.gallery.catalogue import figure, figures
 from pmtcore.papers.gallery.claims import FEWEST_TRIALS, Answer, Claim, ClaimFinding, Curve, not_drawn, spread_of
 from pmtcore.papers.gallery.engine import (
@@ -888,3 +888,19 @@ def test_spectra_are_those_of_the_rows():
     wine = {"table": "white-wine", "scale": "z", "m": 249, "n": 4649}
     of_wine = [central.conditioning_trial(seed, problem=wine, truncated=True) for seed in range(3)]
     assert all(each["before whitening"][0] < 50 < 66 < each["before whitening, rows truncated"][0] for each in of_wine)
+
+
+def test_a_verdict_is_computed_once_for_a_result_and_a_code(tmp_path, monkeypatch):
+    """A second visit takes it from the cache; another text of the result, or another code, is judged anew."""
+    monkeypatch.setenv("PMT_GALLERY_DIR", str(tmp_path))
+    entry = figure("B3k")
+    first = load_stored(entry)["verdict"]
+    monkeypatch.setattr(Figure, "verdict", lambda *_: [])
+    assert load_stored(entry)["verdict"] == first and first
+    stored = (engine.SHIPPED / f"{entry.id}.json").read_text(encoding="utf-8")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / f"{entry.id}.json").write_text(stored + " ", encoding="utf-8")
+    assert load_stored(entry, other)["verdict"] == []
+    monkeypatch.setattr(engine, "_code_digest", lambda: "another")
+    assert load_stored(entry)["verdict"] == []

@@ -522,7 +522,10 @@ def test_rows_of_zeros_are_drawn_too() -> None:
             label=Label.PRIVATE, before=flat, after=after, norms=np.zeros(len(QUANTILES)), radius=2.0
         )
         assert np.ptp(np.asarray(conditioning.ellipses(found).data[0].y)) == 0
-        assert conditioning.spectrum([found]).data and conditioning.truncation([found], 1.0).data
+        assert (
+            conditioning.spectrum([found]).data
+            and conditioning.truncation([found], 1.0, conditioning.reach([found], 1.0)).data
+        )
 
 
 @pytest.mark.parametrize("text", ["mu", "mu proved by the attack, over the claimed mu", "a " * 40, "x" * 200])

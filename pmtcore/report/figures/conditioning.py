@@ -15,6 +15,10 @@ from pmtcore.report.figures.style import AFTER, BEFORE, LABEL_COLOURS, QUIET, fi
 _FEW = 15
 
 
+# Of the longest row: how far the axis of radii goes.
+_BEYOND = 1.2
+
+
 def spectrum(diagnoses: list[Diagnosis]) -> go.Figure:
     """Draw the eigenvalues of the second moment before and after whitening, on a log axis."""
     figure = go.Figure()
@@ -73,11 +77,21 @@ def _axes_words(name: str, part: Conditioning) -> str:
     return f"{name}:<br>{said(part.kappa)}" if np.isfinite(part.kappa) else f"{name}<br>flat"
 
 
-def truncation(diagnoses: list[Diagnosis], radius: float) -> go.Figure:
-    """Draw the share of rows outside a radius, as the radius varies, with the chosen radius marked."""
+def reach(diagnoses: list[Diagnosis], planned: float) -> float:
+    """Return the largest radius of interest, in whitened units: a little more than the longest row and than a plan's.
+
+    Args:
+        diagnoses: what is known of the lengths of rows.
+        planned: radius of the plan.
+    """
+    longest = [float(diagnosis.norms[-1]) for diagnosis in diagnoses if len(diagnosis.norms)]
+    return max(_BEYOND * max([planned, *(longest or [2 * diagnoses[0].radius])]), 1.0)
+
+
+def truncation(diagnoses: list[Diagnosis], radius: float, end: float) -> go.Figure:
+    """Draw the share of rows outside a radius, as the radius varies up to an end, with the chosen radius marked."""
     figure = go.Figure()
     drawn = [diagnosis for diagnosis in diagnoses if len(diagnosis.norms)]
-    end = 2 * diagnoses[0].radius
     for diagnosis in drawn:
         exact = diagnosis.label is Label.PRIVATE
         figure.add_scatter(
