@@ -30,13 +30,12 @@ from pages.elements.widgets import (
 from pages.elements.workflow_state import another_table
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.numbers import listing
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
 from pmtcore.releases.record import modelled
 from pmtcore.report.figures import explore as figures
-from pmtcore.report.rows import MOST_COLUMNS, few_words
+from pmtcore.report.rows import MOST_COLUMNS
 from pmtcore.report.rows import source as source_column
 from pmtcore.report.sheet import csv
 from pmtcore.report.words import date_columns, modelled_levels, reference_levels
@@ -44,9 +43,6 @@ from pmtcore.report.words import date_columns, modelled_levels, reference_levels
 _KEY, _RECORDS, _CLICKS, _WITHOUT = "explore-held", "explore-records", "explore-clicks", "explore-without"
 _EPOCH = date(1970, 1, 1).toordinal()
 _REFERENCE = "the reference level"
-_UNITS = (
-    "The picture is for one standard deviation of a feature, whose size is in the table; the table is for one unit."
-)
 _FEATURES = "The columns that explain it: any of them, at no further cost."
 _WORDS = {
     "none": "a model chosen beforehand",
@@ -244,13 +240,7 @@ def coefficients(here: Held, fit: Regression) -> None:
             sizes = table["coefficient"].map(figures.comparable(here.moment))
             with_sizes = table.assign(**{"step of the picture": sizes})
             chart(picture, "explore", "Coefficients with 95 % bands", with_sizes, label=here.label)
-            columns = {source_column(name) for name in fit.features}
-            bare = [f"{level} of {column}" for column, level in bases.items() if column in columns]
-            compared = f"Other levels are compared with {listing(bare)}." if bare else ""
-            together = figures.together_words(figures.factor_tests(fit))
-            unit = _UNITS if any(each != 1 for each in scales.values()) else ""
-            words = f"{compared} {together} {figures.bands_words(here.moment, correction)}"
-            st.caption(f"{few_words(list(scales))} {plain(words)} {unit}")
+            st.caption(plain(figures.picture_words(here.moment, fit, bases, correction)))
         else:
             frame(table, "Coefficients with 95 % bands")
     title = f"{badge(here.label)} Correlations with {plain(fit.response)}"

@@ -51,7 +51,7 @@ def page() -> None:
     keys = list(filed)
     # The newest from the open table: what the steps above speak of.
     last = next((key for key in reversed(session().released) if key in filed), session().next_request)
-    left, *files = st.columns([4, 1, 1, 1], vertical_alignment="bottom")
+    left, *files = st.columns([8, 3, 3, 4], vertical_alignment="bottom")
     key = left.selectbox(
         "Release",
         keys,

@@ -46,6 +46,7 @@ from pmtcore.report.rows import (
     clarity,
     effects_among,
     few,
+    few_words,
     for_all_effects,
     source,
     step_words,
@@ -293,6 +294,27 @@ def bands_words(moment: Moment, correction: str) -> str:
     searched = many > 1 and correction == "none"
     words = [ExploreWords.NOT_BEST.sentence(state=looked_words(shown, many))] if searched else []
     return " ".join([*words, assumptions(moment)])
+
+
+def picture_words(moment: Moment, fit: Regression, bases: Mapping[str, str], correction: str) -> str:
+    """Say what the picture of the coefficients draws, what levels are compared with, and what its bands assume.
+
+    Args:
+        moment: the record.
+        fit: the regression.
+        bases: what the levels of each column are compared with.
+        correction: of the bands for a search.
+    """
+    scales, columns = in_steps(moment, fit), {source(name) for name in fit.features}
+    bare = [f"{level} of {column}" for column, level in bases.items() if column in columns]
+    told = [
+        few_words(list(scales)),
+        f"Other levels are compared with {english(bare)}." if bare else "",
+        together_words(factor_tests(fit)),
+        bands_words(moment, correction),
+        ExploreWords.PICTURE_UNITS.sentence() if any(each != 1 for each in scales.values()) else "",
+    ]
+    return " ".join(filter(None, told))
 
 
 def example_words(
