@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,6 @@ from scipy.stats import t as student
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import ExploreMessage, InputError
-from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import with_equal_decimals
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.explore import _text
@@ -264,12 +264,15 @@ def test_the_clearest_coefficient_is_explained_in_the_unit_of_the_picture(moment
     scale = scales[row["coefficient"]]
     value, low, high = with_equal_decimals(*(row[figure] * scale for figure in ("value", "low", "high")))
     assert f"a change of {value} (95 % limits {low} to {high})" in words
-    spread = moment[0].record.spread[moment[0].names.index(fit.response)]
-    sd = said(row["value"] * scale / spread)
-    assert f") in {fit.response} ({sd} standard deviations), the other columns held fixed." in words
+    assert f") in {fit.response}, the other columns held fixed." in words, "a label has no standard deviations"
     of_label = figures.example_words(moment[0], fit, shown, {}, said_of="y is 1")
     assert ") in the chance that y is 1, the other columns held fixed." in of_label
     assert figures.example_words(moment[0], fit, shown.assign(low=-1.0, high=1.0), {}) == ""
+    number = moment[0].regress("b ~ a + hit")
+    told = figures.example_words(moment[0], number, figures.table(number, "none", 1), {})
+    value, sd = (float(text) for text in re.findall(r"a change of (\S+) .* in b \((\S+) standard dev", told)[0])
+    spread = moment[0].record.spread[moment[0].names.index("b")]
+    assert value / sd == pytest.approx(spread, rel=0.02)
 
 
 def test_what_is_0_or_1_is_drawn_from_0_to_1(moment):

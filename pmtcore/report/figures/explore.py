@@ -343,7 +343,8 @@ def example_words(
         cause = f"{name} higher by one standard deviation ({said(comparable(moment)[name], 3)})"
     scale, spread = in_steps(moment, fit).get(name, 1.0), comparable(moment)[fit.response]
     value, low, high = with_equal_decimals(*(row[figure] * scale for figure in ("value", "low", "high")))
-    in_sd = f" ({said(row['value'] * scale / spread)} standard deviations)" if spread else ""
+    has_sd = spread > 0 and fit.response not in moment.labels
+    in_sd = f" ({said(row['value'] * scale / spread)} standard deviations)" if has_sd else ""
     changed = f"the chance that {said_of}" if said_of else f"{fit.response}{in_sd}"
     others = ", the other columns held fixed" if len(fit.features) > 1 else ""
     facts = {"name": changed, "value": value, "low": low, "high": high, "others": others}
