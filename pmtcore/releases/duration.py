@@ -13,17 +13,17 @@ from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import Plan
 from pmtcore.public.moments import PublicData
 
-# Rows of the two runs, several blocks each: a line through both is the prediction.
+# Rows of the two runs, several blocks each: time and memory are extrapolated by a line through both.
 _SIZES = (16_384, 32_768)
 # Rows of the blocks of both runs; the memory of a block is separated from the memory that grows with n.
 _ROWS_PER_BLOCK = 8192
 # Rows of a block as tables are read.
 _ROWS_PER_READ = 65_536
-# A method that stores its rows stores at least one number of each; half of that counts as none.
+# Bytes that a method which stores its rows takes at least per row; an increase of less than half of it counts as none.
 _BYTES_PER_NUMBER = 8.0
-# The fastest of so many runs counts, one where it takes seconds: others use the machine too.
+# The fastest of several runs counts, since others use the machine too: at most so many, and so many seconds in all.
 _MOST_RUNS, _MOST_SECONDS = 5, 0.3
-# Share of a run's time that grows with its rows, at least (at most all of it), against errors of the clock.
+# Least share of a run's time that is taken to grow with its rows, against errors of the clock; the largest is 1.
 _LEAST_LINEAR_SHARE = 0.25
 
 
@@ -67,10 +67,9 @@ def expected(plan: Plan, public: PublicData, n: int, keeps: int | None = None) -
         _seconds(plan, _in_blocks(x[:size], y[:size], public.names, _ROWS_PER_BLOCK, keeps=room)) for size in _SIZES
     ]
     peaks = [_peak(plan, _in_blocks(x[:size], y[:size], public.names, _ROWS_PER_BLOCK, keeps=0)) for size in _SIZES]
-    whole_block = (
-        _peak(plan, _in_blocks(x, y, public.names, len(y), keeps=0)) - peaks[1]
-    )  # what one block of all rows takes more
-    block = max(whole_block, 0.0) * min(n, _ROWS_PER_READ) / len(y)
+    # Memory that one block of all rows takes beyond that of several blocks.
+    excess = _peak(plan, _in_blocks(x, y, public.names, len(y), keeps=0)) - peaks[1]
+    block = max(excess, 0.0) * min(n, _ROWS_PER_READ) / len(y)
     bytes_per_row = _slope(peaks) if _slope(peaks) > _BYTES_PER_NUMBER / 2 else 0.0
     peak_bytes = _line(peaks, n, bytes_per_row) + block + kept_bytes
     largest_slope = times[1] / _SIZES[1]

@@ -1,6 +1,6 @@
-"""A release in a thread of its own, which goes on whatever its user clicks.
+"""A release in a thread of its own, which continues whatever its user clicks.
 
-What is spent has to come to its figures; whoever asked can see how far it is, and stop it before the spend.
+A spent budget must lead to a release. Its user sees the progress, and can stop the release before the spend.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, progress_of
 from pmtcore.tables.problem import Problem
 
-_MOMENT = 1.0  # seconds until a reader sees progress in place of nothing
-_SMALL = 200_000  # rows in memory that are looked at in a moment
-_PATIENCE = 20.0  # seconds for those: a machine may be busy
+_MOMENT = 1.0  # seconds to wait before progress is shown
+_SMALL = 200_000  # most rows in memory that are released without showing progress
+_PATIENCE = 20.0  # seconds to wait for so few rows: the machine may be busy
 
 
 @final
@@ -22,8 +22,8 @@ class Job:
     """One release under way.
 
     Args:
-        run: the release, given what follows it.
-        done: what to do with it, once.
+        run: function that makes the release, given its progress counter.
+        done: function called once with the release.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Job:
 
     @property
     def over(self) -> bool:
-        """Return whether it ended."""
+        """Return whether the release has ended."""
         return not self._thread.is_alive()
 
     @property
@@ -68,5 +68,5 @@ class Job:
         return not self._follow.spent and not self._stop.is_set()
 
     def stop(self) -> None:
-        """Stop it, if it has not spent yet."""
+        """Stop the release, if it has not spent yet."""
         self._stop.set()

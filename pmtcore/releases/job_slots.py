@@ -6,8 +6,8 @@ from threading import Lock
 from pmtcore.base.messages import InputError, ReleaseMessage
 from pmtcore.tables.limits import MAX_PERSON_RUNNING, MAX_RUNNING
 
-_FORGOTTEN = 15.0  # seconds without a step, after which nobody is looking: a page steps each second
-_seen: dict[int, tuple[float, str]] = {}  # what is computed: when it last made a step, and who asked for it
+_FORGOTTEN = 15.0  # seconds without a step after which a job counts as abandoned: an open page steps each second
+_seen: dict[int, tuple[float, str]] = {}  # running jobs: time of the last step, and user
 _lock = Lock()
 
 
@@ -16,10 +16,10 @@ def acquire(job: object, who: str = "") -> None:
 
     Args:
         job: the computation, by which :func:`note` knows it.
-        who: asked for it; empty where the server has one user.
+        who: name of the user; empty where the server has one user.
 
     Raises:
-        InputError: as many as can be are going on, for all or for one.
+        InputError: the largest number of computations is running, of all users or of this one.
     """
     now = time.monotonic()
     with _lock:

@@ -1,7 +1,7 @@
-"""State of the budget when a release fails: nothing was spent, or which spend stands and how to go on.
+"""State of the budget when a release fails: whether it was spent, and how to go on.
 
-An error that comes after the reserve does not tell by itself whether the budget is gone, or whether the record was
-kept. The ledger does: it is asked, and the sentence names the spend, its key, and what to do.
+An error after the budget was reserved does not show whether the spend or the record was written. The ledger is
+therefore asked, and the message names the spend, its key, and the next step.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ class SpendPlace:
     mu: float
 
     def state(self) -> SpendState:
-        """Ask the ledger what became of the key."""
+        """Return the state of the key in the ledger."""
         try:
             entry = self.ledger.entry(self.key)
         except LedgerError:
@@ -39,13 +39,13 @@ class SpendPlace:
 
 
 class SpendFailure(LedgerError):
-    """A release failed when its budget was being spent, or after.
+    """Error of a release that failed while its budget was being spent, or afterwards.
 
     Attributes:
-        kind: what the ledger says of the key.
+        kind: state of the key in the ledger.
         dataset, key, mu, place: of the spend.
         by_program: whether the cause is an error of the program itself.
-        on_page: the sentence for a page: no place of the ledger, no option of the command line.
+        on_page: the sentence for a page, without the place of the ledger and options of the command line.
     """
 
     def __init__(self, spend: SpendPlace, kind: SpendState, cause: BaseException) -> None:
@@ -77,12 +77,12 @@ def sentence(
     cause: BaseException,
     became_by_kind: Mapping[SpendState, SpendMessage] = _BECAME,
 ) -> str:
-    """Return what is spent, under which key, and what to do; of the cause nothing that could quote a cell."""
-    became = became_by_kind[kind].sentence(mu=spend.mu, dataset=spend.dataset, place=spend.ledger.place, key=spend.key)
-    return f"{_said(cause)} {became}"
+    """Return the cause, the state of the spend, its key and the next step, without text that could quote a cell."""
+    state = became_by_kind[kind].sentence(mu=spend.mu, dataset=spend.dataset, place=spend.ledger.place, key=spend.key)
+    return f"{_cause_in_words(cause)} {state}"
 
 
-def _said(cause: BaseException) -> str:
+def _cause_in_words(cause: BaseException) -> str:
     """Return the cause in words of this program: a message of another program may quote a cell."""
     if isinstance(cause, KeyboardInterrupt):
         return SpendMessage.STOPPED.sentence()
@@ -95,35 +95,36 @@ def _in_own_words(cause: BaseException) -> InputError:
         return cause
     if isinstance(cause, OSError):
         return InputError(SpendMessage.SYSTEM_REFUSED, reason=cause.strerror or type(cause).__name__)
-    own = InputError(SpendMessage.OWN_ERROR, reason=type(cause).__name__)
-    own.by_program = True
-    return own
+    error = InputError(SpendMessage.OWN_ERROR, reason=type(cause).__name__)
+    error.by_program = True
+    return error
 
 
 def without_text(error: BaseException) -> BaseException:
-    """Return an error of the same kind and from the same place, to be chained: its text may quote a cell.
+    """Return an error of the same class and traceback without its text, which may quote a cell.
 
-    A notebook or a log prints the cause below the error that it led to. Sentences of this program stay.
+    It is chained as the cause, which notebooks and logs print. Errors of this program are returned unchanged.
     """
     if isinstance(error, InputError):
         return error
     kind = type(error)
     try:
         bare: BaseException = kind.__new__(kind)
-    except Exception:  # a constructor of another program's
+    except Exception:  # a class of another program that cannot be made without arguments
         bare = RuntimeError(kind.__name__)
     return bare.with_traceback(error.__traceback__)
 
 
 @contextmanager
 def before_spend() -> Iterator[None]:
-    """Say that nothing was spent with whatever the ledger refuses, and with every error of another program.
+    """Add the sentence that nothing was spent to errors of the ledger and of other programs.
 
-    Private cells are read before a spend too, for the fingerprint: what such an error says may quote one.
+    Private cells are read before a spend too, for the fingerprint, so the text of another program's error may quote
+    one and is left out.
 
     Raises:
-        LedgerError: the same, with that sentence.
-        InputError: the kind of another error, with it; other bad input passes as it is.
+        LedgerError: the same error with the sentence added.
+        InputError: class of another program's error, with the sentence; InputErrors pass unchanged.
     """
     try:
         yield
@@ -135,18 +136,18 @@ def before_spend() -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        own = _in_own_words(error)
-        own.add(SpendMessage.NOTHING.sentence())
-        raise own from without_text(error)
+        textless = _in_own_words(error)
+        textless.add(SpendMessage.NOTHING.sentence())
+        raise textless from without_text(error)
 
 
 @contextmanager
 def after_spend(spend: SpendPlace) -> Iterator[None]:
-    """Name the spend, its key and what to do with whatever goes wrong.
+    """Replace every error by one that names the spend, its key and the next step.
 
     Raises:
-        SpendFailure: for an error; KeyboardInterrupt: with the same words. Whatever else ends a program or a page
-            passes as it is.
+        SpendFailure: for an error; KeyboardInterrupt: with the same sentence. Other exceptions that end a program or a
+            page pass unchanged.
     """
     try:
         yield

@@ -34,20 +34,20 @@ from pmtcore.methods.registry import (
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import PublicData
 
-_BUDGETS_TRIED = 60  # budgets of a curve over five decades, twelve a decade
-NO_GAIN = 0.9  # predictions are good to about 10 %: less than that is no gain to speak of
-_FAR_APART = 10  # ends of the range of a precision, whose middle is then no promise
-_WORTHLESS_RATIO = 100.0  # beyond, the figure itself says nothing more
+_BUDGETS_TRIED = 60  # budgets on the search grid of five decades, twelve a decade
+NO_GAIN = 0.9  # ratio of standard errors above which no gain is stated: predictions are accurate to about 10 %
+_FAR_APART = 10  # ratio of the ends of an interval of precisions, beyond which its median is not stated
+_WORTHLESS_RATIO = 100.0  # standard error over that of the public fit, beyond which the ratio is not stated
 _STRIDE = 10  # grid points that the search for a sufficient value skips at a time
-_RELATIVE_TOLERANCE = 1e-3  # relative: where the reverse question stops
+_RELATIVE_TOLERANCE = 1e-3  # of the bisection for a sufficient budget or number of rows
 MOST_ROWS = 10**12  # private rows: beyond it a number is a typing error
 _MOST_BUDGETS = 60  # budgets of one call: as many as a curve has
-# Budgets of a curve, about four per doubling: from one that buys nothing to one that protects nothing.
+# Budgets mu of a curve, two to four per doubling, from one too small to be useful to one too large to protect.
 LADDER = (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
 # Budget at which a method is tried first, to learn whether it predicts at all.
 _FIRST_MU = 1.0
-# Budgets computed first, so that every method soon has a line across the picture. The largest come last: there some
-# methods plan more passes, and simulating those takes longer.
+# Budgets computed first, so that every method soon has a line across the chart. The largest budgets come last: at these
+# some methods plan more passes, which take longer to simulate.
 _OUTLINE = (0.1, 2.0)
 
 
@@ -56,8 +56,9 @@ class PlanRow(TypedDict):
 
     Attributes:
         half_width: of the 95 % band that a release is expected to state.
-        half_width_median: the same by how far releases come to lie from the non-private fit; ``None`` where the
-            method's outcomes were not calibrated. So are the ends of an 80 % interval of it.
+        half_width_median: median half-width according to the distances between releases and the non-private fit on
+            the calibration tables; ``None`` where the method was not calibrated.
+        half_width_low, half_width_high: ends of an 80 % interval of the half-width, likewise.
     """
 
     method: str
@@ -84,7 +85,7 @@ class Planned:
 
     @property
     def knows_truncation(self) -> bool:
-        """Return True where the prediction has a part for shortened rows; without one, widths leave it out."""
+        """Return True where the prediction, and with it the half-width, includes a truncation error."""
         return np.ndim(self.prediction.truncation) > 0
 
     @property
@@ -99,15 +100,17 @@ class Planned:
     def half_width_interval(self, j: int) -> tuple[float, float] | None:
         """Return the ends of an 80 % interval of the j-th half-width, where the method's outcomes were calibrated.
 
-        It has what is not known before a release: tails, truncation, whitening. The sampling part is as predicted.
+        It covers what is unknown before a release: the tails of the rows, truncation, and how well the public moment
+        whitens. The sampling part is as predicted.
         """
         ends = self.prediction.total_interval
         return None if ends is None else (Z95 * float(ends[0][j]), Z95 * float(ends[1][j]))
 
     def width_to_ask(self, j: int, largest: float) -> float:
-        """Return a 95 % half-width of the j-th coefficient that a larger budget has, as a question to begin with.
+        """Return the default target for the j-th coefficient's 95 % half-width, which a larger budget can attain.
 
-        Halfway to what the largest budget is expected to leave, were the privacy part to fall as one over mu.
+        It is midway between the current half-width and that expected at mu = ``largest``, with a privacy sd
+        proportional to ``1/mu``.
         """
         truncation = self._truncation(j)
         privacy = float(self.prediction.privacy[j]) * min(self.mu / largest, 1.0)
@@ -197,11 +200,11 @@ def ranked(plans: Sequence[Planned], first: str) -> list[str]:
     return [*([first] if first in widths else []), *(id for *_, id in others)]
 
 
-@computed_once(most=1000)  # some vectors of the number of columns each
+@computed_once(most=1000)  # each entry is a few vectors (d,)
 def planned(public: PublicData, n: int, id: str, mu: float) -> Planned:
     """Predict the errors of one method at one budget.
 
-    Results are cached: every session that opens a known table asks for them, and so do several pages.
+    Results are cached, since several pages, and all sessions with the same public data, use them.
 
     Raises:
         InputError: a bad budget, or a method without a prediction for these public data.
@@ -224,7 +227,8 @@ def sampling_alone(public: PublicData, n: int) -> np.ndarray | None:
     """Return the standard errors (d,) of the non-private fit to n rows, predicted from those of the public fit.
 
     The public fit's standard errors shrink with the root of the number of rows. Each method estimates its own sampling
-    part after a release. Before it, two methods drawn side by side must not differ in a part that neither influences.
+    part after a release. Before the release all methods share this one, so that their predictions differ only in what
+    the methods determine.
 
     Returns:
         None where the public data have no target or their number of rows is not known.
@@ -247,8 +251,7 @@ def typical_ratio(errors: np.ndarray, others: np.ndarray) -> float:
 def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
     """Return the plan with the smallest median standard error relative to mine, if it is narrower by more than a tenth.
 
-    A method that protects less than mine is no better plan, and one whose prediction leaves a part of the error out
-    is not known to be narrower.
+    Excluded are methods that protect less than mine, and methods whose prediction omits a part of the error.
 
     Args:
         planned_now: plans of other methods at the same budget.
@@ -258,14 +261,14 @@ def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
     def ratio(other: Planned) -> float:
         return typical_ratio(other.prediction.total, mine.prediction.total)
 
-    less = method(mine.method).protects_responses_only
+    responses_only = method(mine.method).protects_responses_only
     others = [
-        one
-        for one in planned_now
-        if one.method != mine.method
-        and method(one.method).role != "public"
-        and one.is_complete
-        and (less or not method(one.method).protects_responses_only)
+        other
+        for other in planned_now
+        if other.method != mine.method
+        and method(other.method).role != "public"
+        and other.is_complete
+        and (responses_only or not method(other.method).protects_responses_only)
     ]
     best = min(others, key=ratio, default=None)
     return best if best is not None and ratio(best) < NO_GAIN else None
@@ -295,7 +298,7 @@ def verdict(public: PublicData, n: int, mu: float, id: str) -> str:
 
 
 def verdict_of(public: PublicData, mine: Planned) -> str:
-    """State the same for a prediction that is already computed; figures are rounded, and medians over coefficients."""
+    """Return the verdict from a computed prediction; its figures are medians over coefficients, rounded."""
     if not public.labelled:
         return Note(PlanVerdict.NO_TARGET)
     alone = public_alone(public)
@@ -306,17 +309,17 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
     if not ratio <= _WORTHLESS_RATIO:
         return Note(PlanVerdict.CANNOT_IMPROVE, mu=mine.mu, title=title)
     kind = PlanVerdict.MAY_NOT_IMPROVE if ratio > NO_GAIN else PlanVerdict.IMPROVES
-    left_out = "" if mine.is_complete else PlanVerdict.TRUNCATION_LEFT_OUT.sentence()
-    sentences = (kind.sentence(mu=mine.mu, title=title, precision=precision), outcomes, left_out)
+    omission = "" if mine.is_complete else PlanVerdict.TRUNCATION_LEFT_OUT.sentence()
+    sentences = (kind.sentence(mu=mine.mu, title=title, precision=precision), outcomes, omission)
     return " ".join(filter(None, sentences))
 
 
 def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str, str]:
     """Compare a release's standard error with that of the public fit; both are medians over the coefficients.
 
-    Half of the releases come out above the figure. Where the ends of the 80 % interval are far apart, the words have
-    these alone: with few public rows the figure between them is no promise. Where the prediction itself sees no gain,
-    none is claimed: without information from private rows a release is the public fit, whatever other tables did.
+    The figure is the median over calibrated releases. Where the ends of its 80 % interval differ by more than a factor
+    of 10, as with few public rows, the interval is stated without the median. Where the prediction itself has no gain,
+    none is claimed: a release that learns nothing from the private rows equals the public fit.
 
     Args:
         prediction: of the method.
@@ -350,10 +353,10 @@ def _half(public: PublicData, n: int, id: str, mu: float, *, j: int) -> float:
 
 
 def _first(values: np.ndarray, enough: Callable[[float], bool]) -> float | None:
-    """Return the first of increasing values that is enough, refined between it and the one before.
+    """Return the smallest of increasing values that is enough, refined by bisection; None where none is enough.
 
-    The last one need not be enough where another is: at very many rows the noise that covers a solver's distance to the
-    optimum of ``pmt-objective`` grows with them.
+    The largest value need not be enough where a smaller one is: with very many rows, the noise that covers the solver's
+    distance to the optimum of ``pmt-objective`` grows with n. The search therefore first goes down from the largest.
     """
     last = next((k for k in range(len(values) - 1, -1, -_STRIDE) if enough(float(values[k]))), None)
     if last is None:
@@ -369,10 +372,10 @@ def _first(values: np.ndarray, enough: Callable[[float], bool]) -> float | None:
 
 
 def index(public: PublicData, coefficient: str) -> int:
-    """Return the place of a coefficient by name.
+    """Return the position of a coefficient by its name.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: no coefficient has that name.
     """
     if coefficient not in public.names:
         raise InputError(ReleaseMessage.NO_COEFFICIENT, coefficient=coefficient, present=public.names)
@@ -388,7 +391,7 @@ def _plan(public: PublicData, n: int, id: str, mu: float) -> Plan:
 class Curves(Steps):
     """Predicted errors of all sound methods that predict, computed in steps from public figures and n alone.
 
-    A budget that is asked for after a stop is still computed.
+    After the steps were stopped, :meth:`at` still computes the prediction that it is asked for.
 
     Args:
         public: the public side.
@@ -431,7 +434,7 @@ class Curves(Steps):
         return not any(mu == _FIRST_MU for _, mu in self._work)
 
     def outlined(self) -> bool:
-        """Return True where every method that predicts has a line across the picture."""
+        """Return True where every method that predicts has a line across the chart."""
         return self.known() and not any(mu in _OUTLINE and id not in self._refused for id, mu in self._work)
 
     def first(self, id: str) -> None:
@@ -451,7 +454,7 @@ class Curves(Steps):
 
     def at_budget(self, mu: float) -> list[Planned]:
         """Return the predictions of all methods at this budget that are computed already."""
-        return [one for one in self.drawn() if one.mu == mu]
+        return [point for point in self.drawn() if point.mu == mu]
 
     def drawn(self) -> list[Planned]:
         """Return all predictions so far, by method and budget."""
@@ -465,7 +468,7 @@ class Curves(Steps):
         ``None`` where the largest budget is not enough; the smallest budget where that is already enough.
         """
         j = index(self.public, coefficient)
-        curve = [(one.mu, one.half_width(j)) for one in self.drawn() if one.method == id]
+        curve = [(point.mu, point.half_width(j)) for point in self.drawn() if point.method == id]
         for (below, wide), (mu, width) in zip([(0.0, math.inf), *curve], curve, strict=False):
             if width <= half_width:
                 if not math.isfinite(wide) or wide <= width or below == 0:

@@ -57,12 +57,12 @@ class Report:
 class Progress:
     """Counter of the rows of a release, which reports progress and obeys Stop until the spend.
 
-    A solver reads the rows as often as they need, which is private: passes beyond the stated number are not told apart,
-    and count as the end of the last one.
+    A solver makes as many passes as its convergence needs, which is private: passes beyond ``n_passes`` are reported as
+    the end of the last one.
 
     Args:
-        n: rows of a pass; ``None`` where their number is private, as with people's rows and a declared n: then a pass
-            begins and ends, and how far it is stays unsaid.
+        n: rows of a pass; ``None`` where their number is private (several rows per person, or a declared n): then no
+            share of a pass is reported.
         n_passes: largest number of passes over the table.
         tell: called after each block of rows.
         stop: asked after each block before the spend.

@@ -44,7 +44,8 @@ class PublicFacts(JsonFields):
 
 FORMAT = "second-moment/release"
 VERSION = 2  # of the record: 1 had no format, date, software or inference; readers open both
-_MOST_COVARIANCES = 300  # coefficients: three lower triangles of so many take 2.7 MB as text of doubles
+# Most coefficients with which a record has covariances: their three lower triangles then take 2.7 MB as text.
+_MOST_COVARIANCES = 300
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,11 @@ class Release:
     seed: int | None
     public: PublicFacts
     facts: Facts = field(default_factory=Facts)  # public: radius, noise scale, ...
-    parts: tuple[Spend, ...] = ()  # what the guarantee is made of
+    parts: tuple[Spend, ...] = ()  # spends that compose to the guarantee
     released: Mapping[str, Any] = field(default_factory=dict)  # released beside the coefficients
     notes: tuple[str, ...] = ()
     design: Mapping[str, Any] = field(default_factory=dict)  # public: how rows of a table become features
-    disagrees: bool = False  # whether what was released shows that private rows are not like the public ones
+    disagrees: bool = False  # whether released figures show that private and public rows differ in distribution
     exact_figures_shown: bool | None = None  # to a curator before the release; None where it is not recorded
     date: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
     software: str = f"second-moment {__version__}"
@@ -144,11 +145,11 @@ class Release:
 
     @property
     def modelled(self) -> str:
-        """Return what the coefficients are about: the target, or for labels the level whose chance is modelled."""
+        """Return the modelled response: the target, or for labels the level whose probability is modelled."""
         return modelled(self.target, self.public.positive)
 
     def _inference(self) -> dict[str, Any]:
-        """Return what the limits lie around, their degrees of freedom, and the covariance of each part."""
+        """Return the centres of the intervals, their degrees of freedom, and the covariance of each error part."""
         bands = self.bands
         if bands is None or bands.centre is None or bands.freedom is None:
             return {}
@@ -161,7 +162,8 @@ class Release:
 def modelled(target: str, positive: str | None) -> str:
     """Return what is modelled in words: ``price``, or ``price = “low”`` for a label.
 
-    The level is quoted wherever it stands: so it is told from the words around it, and a sign in it is not read on.
+    The level is always quoted, so that it stands apart from the words around it and a sign such as ``>`` in it is not
+    taken for a part of the equation.
 
     >>> modelled("price", "low"), modelled("quality", None), modelled("income", ">50K")
     ('price = “low”', 'quality', 'income = “>50K”')
@@ -175,7 +177,7 @@ def _promised(fields: Mapping[str, Any]) -> Guarantee:
 
 
 def bands_of(record: ReleaseRecord) -> Bands | None:
-    """Return the bands of a release in plain fields, with what a record of version 2 says beside them."""
+    """Return the bands of a release in plain fields; of version 2 with centres, degrees of freedom and covariances."""
     recorded, names, inference = record["bands"], tuple(record["coefficients"]), record.get("inference") or {}
     rows = [recorded[name] for name in names if name in recorded]
     if not rows:

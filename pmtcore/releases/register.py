@@ -1,7 +1,7 @@
-"""Curators' acts on data sets, and releases that two people agree to: events of the ledger, with who and why.
+"""Curators' actions on data sets, and releases that a second person agrees to; the ledger records who acted and why.
 
-A registered data set is where its private table and its public companion lie, the unit that people are protected by,
-a declared schema, and whether a second person has to agree to releases. Analysts choose it by name and never upload.
+A registered data set consists of the places of its private and its public table, the unit of protection, a declared
+schema, and whether a second person has to agree to releases. Analysts choose it by name and never upload.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from pmtcore.tables.table import MomentTable, Table, read_path
 
 @dataclass(frozen=True)
 class Registered:
-    """A data set as a curator registered it, opened."""
+    """A registered data set with its tables opened."""
 
     name: str
     private: Table
@@ -37,7 +37,7 @@ class Registered:
 
     @property
     def first(self) -> Choices:
-        """Return what to fit when nothing is chosen yet: with the curator's unit.
+        """Return the default choices of target and features, with the curator's unit.
 
         Raises:
             InputError: the tables have no numeric column in common.
@@ -48,7 +48,7 @@ class Registered:
         """Return choices with the curator's identifier column in place of any other.
 
         Raises:
-            InputError: a policy that refuses rows, and so tells of them before anything is recorded.
+            InputError: a policy is ``refuse``; a refusal would reveal private rows before a spend is recorded.
         """
         if "refuse" in (choices.missing, choices.unseen):
             raise InputError(ReleaseMessage.REGISTERED_REFUSES_NO_ROW)
@@ -106,7 +106,7 @@ def register(
 
 
 def registered(actor: Actor, ledger: Ledger) -> list[str]:
-    """Return the names an actor may choose from."""
+    """Return the names of the data sets that an actor may choose from."""
     return sorted(ledger.registered()) if actor.may(Action.USE_REGISTERED) else []
 
 
@@ -136,7 +136,7 @@ def cap(actor: Actor, ledger: Ledger, name: str, mu: float, *, reason: str = "")
 
 
 def part(actor: Actor, ledger: Ledger, name: str, other: str, *, reason: str) -> None:
-    """Let two data sets that overlap spend apart, for a stated reason.
+    """Let two overlapping data sets spend from separate accounts, for a stated reason.
 
     Raises:
         Forbidden: the actor is no curator; InputError: no reason.
@@ -160,7 +160,7 @@ def ask(
 ) -> PendingRequest:
     """Ask for a release that a second person has to agree to; nothing is spent.
 
-    The request keeps a keyed digest of both tables: what is agreed to is released from those rows or not at all.
+    The request stores a keyed digest of both tables: an agreed release is made from exactly these rows or refused.
 
     Raises:
         Forbidden: the actor may not release; InputError: the cap would be passed, or as :func:`preview`.
@@ -175,7 +175,7 @@ def answer(actor: Actor, ledger: Ledger, key: str, agrees: bool, *, reason: str 
     """Agree to what another person asked for, or decline it with a reason.
 
     Raises:
-        Forbidden: the actor is no curator; InputError: it is their own, or was answered.
+        Forbidden: the actor is no curator; InputError: the request is the actor's own, or is answered already.
     """
     actor.require(Action.AGREE)
     return ledger.agreements.answer(key, agrees, actor.name, reason, role=actor.role_name)
@@ -219,7 +219,7 @@ def request_of(pending: PendingRequest) -> Request:
 @final
 @dataclass(slots=True)
 class Tables:
-    """The two tables as read, before columns are chosen. ``key`` is new whenever they are."""
+    """The two tables as read, before columns are chosen. ``key`` changes whenever a table does."""
 
     key: str
     title: str
@@ -230,7 +230,7 @@ class Tables:
     named: NamedTable | None = None  # the entry of a table that was opened by name
     schema: Schema | None = None  # declared, in place of what the public table suggests
     source: Registered | None = None  # where a curator registered them
-    repaired: tuple[str, tuple[str, ...] | None] | None = None  # columns left out at once: why, and what was taken
+    repaired: tuple[str, tuple[str, ...] | None] | None = None  # an automatic repair: its sentence, features after it
 
     @property
     def registered(self) -> str:
@@ -239,7 +239,7 @@ class Tables:
 
     @property
     def first(self) -> Choices:
-        """Return what to fit when nothing is chosen yet.
+        """Return the default choices of target and features.
 
         Raises:
             InputError: the tables have no numeric column in common.
@@ -262,5 +262,5 @@ class Tables:
 
     @property
     def may_be_studied(self) -> bool:
-        """Return whether exact figures of these tables harm nobody: synthetic, or public tables for study."""
+        """Return whether exact figures of these tables may be shown: they are synthetic, or public tables for study."""
         return bool(self.lab_reasons)

@@ -55,17 +55,18 @@ from pmtcore.tables.named import is_demo
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.sources import has_digest_at_hand
 
-# The plan of each problem's last request: it is public, and goes when the problem does.
+# Cache of the plan of each problem's last request. Plans are public; an entry is dropped together with its problem.
 _LAST_PLANS: WeakKeyDictionary[Problem, tuple[Request, tuple[Method, Parameters, Plan]]] = WeakKeyDictionary()
-_ADMITTED: set[tuple[object, ...]] = set()  # what this process has let the ledger know already
+_ADMITTED: set[tuple[object, ...]] = set()  # identifiers of tables that this process has registered in a ledger
 
 
 @dataclass(frozen=True)
 class Request:
     """Request of a user: a method, a total budget, its parameters, the delta at which epsilon is stated.
 
-    ``rows_per_person``: how many rows one person is taken to have at most, where no column of the table says whose a
-    row is (there :attr:`Problem.unit` counts). The budget is of one row; the ledger counts it so often.
+    ``rows_per_person`` is the declared largest number of rows of one person, for tables without an identifier column
+    (with one, :attr:`Problem.unit` applies). The budget protects one row; the ledger charges ``rows_per_person`` times
+    it.
     """
 
     method: str
@@ -80,7 +81,7 @@ class Request:
             checked_delta(self.delta)
         entry = method(self.method)
         make_parameters(entry, self.parameters)
-        # A paper's name for a method opens the same method; what is recorded is always its id.
+        # A method may be requested by the name that a paper gives it; the record has its id.
         object.__setattr__(self, "method", entry.id)
 
     def as_dict(self) -> dict[str, Any]:
@@ -143,12 +144,12 @@ class Preview:
 
 
 def planned_guarantee(problem: Problem, request: Request) -> Guarantee:
-    """Return what a release of this request would cost; free, and no prediction is made."""
+    """Return the guarantee of a release of this request; free, and no error is predicted."""
     return _guarantee(problem, request, _plan(problem, request)[2].mu)
 
 
 def preview(problem: Problem, request: Request) -> Preview:
-    """Return the request's cost and prospects, from public figures alone; free."""
+    """Return the cost and the predicted errors of a request, from public figures alone; free."""
     entry, parameters, plan = _plan(problem, request)
     facts, predicted = plan.facts(), plan.predicted()
     if predicted is not None:
@@ -176,17 +177,17 @@ def release(
     stated: Guarantee | None = None,
     exact_figures_shown: bool | None = None,
 ) -> Release:
-    """Run a method once, outside any ledger: what reads a private row is then a lab figure.
+    """Run a method once without a ledger; a result that depends on private rows then has the status *lab*.
 
-    Figures that may leave come from :func:`recorded_release`, which writes the spend down first.
+    Only :func:`recorded_release`, which records the spend first, makes figures that may leave.
 
     Args:
         problem: the tables and what was chosen about them.
         request: method, budget and parameters.
         source: source of the noise.
         watch: observer of each pass over the private rows.
-        stated: a weaker guarantee to state than the noise gives, for those who know a part of the noise; ``None``: the
-            plan's own.
+        stated: guarantee to state in place of the plan's: a weaker one, which holds against readers who know a part of
+            the noise.
         exact_figures_shown: whether exact figures of the private rows were on a curator's screen before; ``None`` where
             nobody can tell.
 
@@ -242,7 +243,7 @@ class Recorded:
     dataset: str
     key: str
     release: Release  # made just now, or for a repeated key made again from the record
-    other_rows: bool = False  # whether the data set has a table that this one is not recognised as (decision 226)
+    other_rows: bool = False  # whether the data set has a table, and this one does not match it (decision 226)
 
     def as_dict(self) -> ReleaseRecord:
         """Return the record as the ledger keeps it."""
@@ -262,9 +263,9 @@ def recorded_release(
     progress: Progress | None = None,
     exact_figures_shown: bool | None = None,
 ) -> Recorded:
-    """Release once for each key; the spend is in the ledger before a private row is encoded.
+    """Make one release for each key; the ledger has the spend before a private row is encoded.
 
-    The only way to figures that may leave. A key that was released before gives the release kept with it.
+    Only this function makes figures that may leave. A key that was used before returns the release stored with it.
 
     Args:
         problem: the tables and what was chosen about them.
@@ -286,7 +287,7 @@ def recorded_release(
         release(problem, request, source)  # raises, with the reason
     with ExitStack() as stack:
         if problem.parsed is not None:
-            stack.callback(problem.parsed.drop)  # nothing is kept for a pass that does not come
+            stack.callback(problem.parsed.drop)  # no later pass needs the parsed rows
         with before_spend():
             _plan(problem, request)[2].prepare()
             other_rows = admit(problem, ledger, dataset, progress)
@@ -309,17 +310,17 @@ def recorded_release(
                 ):  # the spend stands without this note, and the first error is the one to show
                     ledger.fail(key, type(error).__name__)
                 raise
-            return Recorded(_kept(place, made), place.dataset, key, made, other_rows)
+            return Recorded(_store_record(place, made), place.dataset, key, made, other_rows)
 
 
 def _reserved(place: SpendPlace, fields: SpendFields, room: int) -> Entry | None:
-    """Spend; where that fails while it is written, the ledger is asked whether the spend stands.
+    """Write a spend to the ledger; if writing fails, ask the ledger whether the spend was recorded.
 
     Returns:
         The earlier entry of the key, or ``None`` for a new spend.
 
     Raises:
-        LedgerError: nothing was spent, and it says so; SpendFailure: it was, or nobody can tell.
+        LedgerError: nothing was spent; SpendFailure: the budget was spent, or the ledger does not answer.
     """
     try:
         with before_spend():
@@ -333,31 +334,31 @@ def _reserved(place: SpendPlace, fields: SpendFields, room: int) -> Entry | None
         raise KeyboardInterrupt(sentence(place, place.state(), stop)) from None
 
 
-def _kept(place: SpendPlace, made: Release) -> ReleaseRecord:
-    """Keep the record with its spend, and return it as it is kept; tried twice, since the budget is gone already.
+def _store_record(place: SpendPlace, made: Release) -> ReleaseRecord:
+    """Store a record with its spend and return it as stored; tried twice, since the budget is spent already.
 
     Raises:
-        LedgerError: both times.
+        LedgerError: both attempts failed.
     """
     record: ReleaseRecord = {**made.as_dict(), "ledger": {"dataset": place.dataset, "key": place.key, "head": ""}}
     try:
         return place.ledger.finish(place.key, record)
     except LedgerError:
-        entry = place.ledger.entry(place.key)  # an error may follow what was written
+        entry = place.ledger.entry(place.key)  # the record may have been written before the error
         if entry is not None and entry.record is not None:
             return entry.record.copy()
         return place.ledger.finish(place.key, record)
 
 
 def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = "", *, tables: str = "") -> SpendFields:
-    """Return what a release would spend, in the fields of the ledger: asked for beforehand, or made.
+    """Return the ledger fields of a release's spend, for a request that awaits agreement or for the release itself.
 
     Args:
         problem: the tables and what was chosen about them.
         request: method, budget and parameters.
         purpose: what it is for.
         by: who releases.
-        tables: digest of what it would be made from (:func:`tables_digest`), where a second person agrees to it.
+        tables: digest of both tables (:func:`tables_digest`), where a second person has to agree to the release.
 
     Raises:
         InputError: as :func:`preview`, or the method is for the lab.
@@ -380,9 +381,9 @@ def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = ""
 
 
 def tables_digest(problem: Problem, ledger: Ledger) -> str:
-    """Return the digest of both tables under the ledger's key, which an agreement binds.
+    """Return the digest of both tables under the ledger's key; an agreement to a release holds for this digest only.
 
-    It takes one pass over the private rows. Only a holder of the key can compare it with that of another table.
+    It takes one pass over the private rows. Without the key nobody can compute the digest of a guessed table.
     """
     if problem.table is None:
         return ""
@@ -391,18 +392,20 @@ def tables_digest(problem: Problem, ledger: Ledger) -> str:
 
 
 def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | None = None) -> bool:
-    """Let the ledger know the table of a problem again, whatever it is called; return whether its data set has others.
+    """Register a problem's table in the ledger by its fingerprint; return whether its data set has other tables.
 
-    Which tables hold the same rows is taken to be public: it decides whose budget a release spends.
+    The fingerprint recognises a table under any name. Which tables share rows counts as public, since it decides whose
+    budget a release spends.
     """
     if problem.table is None:
         return False
     refuse_known_public_rows(problem, ledger)
     table, read = problem.table, problem.dialect or Dialect()
-    # The digest of a text on a disk would take a pass of its own, and the fingerprint's pass serves the release's.
+    # Hashing a file needs an extra pass over it, so files are not cached; the fingerprint's pass also parses the rows
+    # for the release.
     mark = None
     if has_digest_at_hand(table.source):
-        # Another number of rows, declared, or another way to read them is another table.
+        # A table with another declared number of rows, or read with another dialect, is another table.
         mark = (ledger.url, dataset.strip(), table.sha256, table.source.rows(read), read)
     if mark is None or mark not in _ADMITTED:
         numeric = () if problem.coder is None else problem.coder.numbers
@@ -423,14 +426,14 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
 
 
 def refuse_known_public_rows(problem: Problem, ledger: Ledger) -> None:
-    """Refuse public rows that the ledger knows as private ones, unless the overlap is stated or figures are a lab's.
+    """Refuse public rows that the ledger has recorded as private, unless the overlap is declared or the status is lab.
 
-    Two tables that were exchanged would publish the private one: a public fit, scales and levels are read of it without
-    noise. Rows are known as they are, and with noise (:meth:`Ledger.with_rows_of`): another sample of the same people
-    holds other rows.
+    If the two tables were exchanged by mistake, the public fit, scales and levels would be computed from the private
+    one without noise. :meth:`Ledger.with_rows_of` compares rows, with noise on the number of matches; another sample of
+    the same people has other rows and passes.
 
     Raises:
-        InputError: which data sets the rows are of.
+        InputError: public rows are private rows of the data sets that the error names.
     """
     public = problem.public_table
     if public is None or problem.choices.overlap or problem.lab_reasons:
@@ -443,19 +446,19 @@ def refuse_known_public_rows(problem: Problem, ledger: Ledger) -> None:
 def progress_of(
     problem: Problem, request: Request, tell: Callable[[Report], None], stop: Callable[[], bool] = lambda: False
 ) -> Progress:
-    """Return what follows a release of this request; see :class:`pmtcore.releases.progress.Progress`."""
+    """Return the progress counter of a release of this request."""
     n = problem.private.n if problem.reads_n_rows else None
     return Progress(n, _plan(problem, request)[2].n_passes, tell, stop)
 
 
 def record_room(problem: Problem) -> int:
-    """Return the bytes that the record of a release takes at most, with what it says of reading rows."""
+    """Return the most bytes that the record of a release takes, the description of its design included."""
     design = "" if problem.design is None else json.dumps(problem.design.as_dict())
     return _room(problem.public.d) + len(design)
 
 
 def _room(d: int) -> int:
-    """Return the most bytes that a record of ``d`` coefficients takes: measured up to d = 50, and a tenth more.
+    """Return the most bytes that a record of ``d`` coefficients takes: 1.1 times the sizes measured up to d = 50.
 
     Three lower triangles of covariances are ``1.5 d^2`` numbers of 22 characters and a comma.
     """
@@ -463,7 +466,7 @@ def _room(d: int) -> int:
 
 
 def once_recorded(release: Release) -> Release:
-    """Return the same figures once their spend is recorded: sound, where nothing else speaks against it."""
+    """Return a release without the reason that its spend is not recorded; sound where no other reason is left."""
     reasons = tuple(reason for reason in release.standing_reasons if kind_of(reason) is not LabReason.UNRECORDED)
     if reasons:
         return replace(release, standing_reasons=reasons)
@@ -485,7 +488,7 @@ def _public_facts(problem: Problem, entry: Method) -> PublicFacts:
 
 
 def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]:
-    """Return the method, its parameters and its plan; of a problem's last request the plan that was made already."""
+    """Return the method, its parameters and its plan; cached for the last request of a problem."""
     last = _LAST_PLANS.get(problem)
     if last is None or last[0] != request:
         last = _LAST_PLANS[problem] = (request, _planned(problem, request))
@@ -500,7 +503,8 @@ def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Pl
     if problem.choices.cluster and not plan.clusters_errors:
         other = recommended(problem.public).id
         raise InputError(ReleaseMessage.METHOD_WITHOUT_CLUSTERS, method=entry.id, methods=[other])
-    if problem.unit is not None and plan.noise_by_place:  # people's rows move others up (proofs/rows.md, 20)
+    # Removing a person's rows shifts the positions of all later rows (proofs/rows.md, 20).
+    if problem.unit is not None and plan.noise_by_place:
         raise InputError(ReleaseMessage.PLACES_SHARE_NOISE, method=entry.id)
     unit = _unit(problem, request)
     if plan.mu * unit.rows > MU_RANGE[1]:
@@ -509,16 +513,16 @@ def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Pl
 
 
 def _of_rows(problem: Problem, outcome: Outcome) -> tuple[str, ...]:
-    """Return what the released figures say of the rows; of persons' rows room that nobody used counts as zeros too."""
+    """Return notes on rows, from the released figures.
+
+    Where persons may have several rows, unused places are rows of zeros too: their note is dropped.
+    """
     notes = outcome.notes()
     return notes if problem.unit is None else tuple(n for n in notes if kind_of(n) is not ReleaseNote.ROWS_LEFT_OUT)
 
 
 def _of_fit(problem: Problem, plan: Plan) -> tuple[str, ...]:
-    """Return what to know of the fit beside its bands.
-
-    Rows of a person that are alike where the method's errors do not allow for it, and a penalty that decides it.
-    """
+    """Return notes on the fit: standard errors that ignore clustering, and a ridge penalty that outweighs the rows."""
     notes: tuple[str, ...] = ()
     if problem.public.clusters is not None and not plan.clusters_errors:
         notes += (Note(TableNote.METHOD_UNCLUSTERED),)
@@ -527,9 +531,10 @@ def _of_fit(problem: Problem, plan: Plan) -> tuple[str, ...]:
 
 
 def _cautions(problem: Problem, entry: Method, guarantee: Guarantee) -> tuple[str, ...]:
-    """Return what to know of a request before the spend, and of the release after it.
+    """Return warnings on a request, shown before the spend and in the record.
 
-    A delta that a release of one whole row would keep; a method behind the public fit, or zero, on most tables.
+    They concern a delta of at least ``1/n``, which publishing one row in full would satisfy, and a method that on most
+    tables is less accurate than the public fit or than zero.
     """
     notes: tuple[str, ...] = ()
     if guarantee.mu > 0 and guarantee.delta * problem.private.n >= 1:
@@ -554,12 +559,12 @@ def _guarantee(problem: Problem, request: Request, mu: float) -> Guarantee:
 
 
 def _unit(problem: Problem, request: Request) -> Unit:
-    """Return what the table keeps of each person, or else what was declared."""
+    """Return the unit of protection: that of the table's identifier column, else the declared rows per person."""
     return problem.unit or Unit(request.rows_per_person)
 
 
 def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | None) -> tuple[str, ...]:
-    """Return objections that public figures raise, a sentence each."""
+    """Return the reasons, from public figures, to expect no gain from the release; a note each."""
     objections = [Note(ReleaseNote.SWAMPED)] if facts.noise_dominates else []
     if predicted is not None and alone is not None:
         ratio, precision, _ = beside_public(predicted, alone)
@@ -574,7 +579,7 @@ def _check_may_leave(entry: Method) -> None:
     """Raise where a method is for the lab.
 
     Raises:
-        InputError: with what to study it with.
+        InputError: the error names the command that studies the method.
     """
     if entry.standing is ReleaseStatus.LAB:
         reason, command = entry.claim.reason, entry.studied_with

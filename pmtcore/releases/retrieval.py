@@ -84,13 +84,13 @@ class RetrievalPlan:
 
 
 def _affordable(
-    split: Callable[[float], BudgetSplit], places: Sequence[float]
+    split: Callable[[float], BudgetSplit], arguments: Sequence[float]
 ) -> tuple[list[float], list[BudgetSplit]]:
-    """Return the places where the budget can be split, with its splits."""
+    """Return the arguments at which the budget pays for the Jacobian, with the splits there."""
     splits: dict[float, BudgetSplit] = {}
-    for place in places:
+    for argument in arguments:
         with suppress(InputError):
-            splits[place] = split(place)
+            splits[argument] = split(argument)
     return list(splits), list(splits.values())
 
 
