@@ -193,7 +193,7 @@ def every_mutant() -> list[Mutant]:
     ljust, sourced = '.ljust(self.room, b"\\0")', "tests/tables/test_sources.py"
     plant("fingerprint: its length tells n", "ledger/fingerprint.py", ljust, "", "tests/ledger/test_fingerprint.py")
     nobody = "tests/methods/test_empty_rows.py -k 'without_rows and joint-pmt'"
-    plant("rows: nobody raises", "base/private_rows.py", "    if nothing:\n", "    if False:\n", nobody)
+    plant("rows: nobody raises", "base/private_rows.py", "    if empty:\n", "    if False:\n", nobody)
     counted = ("tables/table.py", "    if rows is not None:\n        return with_rows(table, rows)\n", "")
     plant("rows: counted where n is declared", *counted, nobody)
     several = ("tables/problem.py", "choices.unit is None and public.n > private.n])", "public.n > private.n])")
@@ -1785,7 +1785,7 @@ def every_mutant() -> list[Mutant]:
         (
             "responses: recommended by its width",
             "releases/planning.py",
-            "and (less or not method(one.method).protects_responses_only)",
+            "and (responses_only or not method(other.method).protects_responses_only)",
             "",
             "plans",
         ),

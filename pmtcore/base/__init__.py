@@ -1,1 +1,1 @@
-"""Words that everything speaks: argument checks, and the three kinds of numbers."""
+"""What all other packages import: messages and checks, private values and rows, results, numerical helpers."""

@@ -12,11 +12,11 @@ import numpy as np
 class Bands:
     """Standard errors of the coefficients in their parts, and the 95 % limits; arrays of shape (d,).
 
-    ``truncation`` is the part that clipping rows to the radius may have moved the fit by, predicted from
-    public rows; ``None`` where a method has no such prediction.
+    ``truncation`` is the error due to clipping rows to the radius, predicted from public rows; ``None`` where a method
+    has no such prediction.
 
     Attributes:
-        centre: (d,), what the limits lie around: the coefficients before any shrinkage to the public fit.
+        centre: (d,), centres of the limits: the coefficients before any shrinkage to the public fit.
         freedom: (d,), degrees of freedom of Student's law behind the limits.
         covariance: (d, d) of each part by its name; ``None`` where a method knows the variances alone.
     """

@@ -1,4 +1,4 @@
-"""Sums over blocks of rows, without a warning that would tell of a row."""
+"""Sums over blocks of rows, without warnings, which would reveal something of a row."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -28,7 +28,7 @@ def total(parts: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def block_sum(blocks: Iterable[Block], function: Summand, many: int | None = None) -> np.ndarray:
-    """Return ``sum over blocks of function(features, response)``, without a warning that would tell of a row.
+    """Return ``sum over blocks of function(features, response)``, without warnings.
 
     Args:
         blocks: the blocks.
@@ -49,21 +49,21 @@ def quiet_sum(function: Callable[[Iterable[T]], np.ndarray], pieces: Iterable[T]
 
 
 def without_warnings(function: Summand, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Compute a figure of private rows without a warning: that something overflowed is private too."""
+    """Compute a figure of private rows without a warning: whether something overflowed is private too."""
     with np.errstate(all="ignore"):
         return np.asarray(function(x, y))
 
 
 def cut_to(blocks: Iterable[Block], size: int) -> Iterator[Block]:
-    """Yield blocks in even parts of at most a size, which lie in the memory of their block."""
+    """Yield the rows of each block in nearly equal parts of at most ``size`` rows, as views of the block."""
     for x, y in blocks:
-        even = max(-(-len(y) // max(-(-len(y) // size), 1)), 1)
-        for start in range(0, len(y), even):
-            yield x[start : start + even], y[start : start + even]
+        rows = max(-(-len(y) // max(-(-len(y) // size), 1)), 1)
+        for start in range(0, len(y), rows):
+            yield x[start : start + rows], y[start : start + rows]
 
 
 def resized_blocks(blocks: Iterable[Block], size: int) -> Iterator[Block]:
-    """Yield the rows of blocks in others of a size, row by row in memory; the last one may be shorter."""
+    """Yield the same rows in blocks of ``size`` rows in row-major order; the last one may be shorter."""
     features, response, count = np.empty((0, 0)), np.empty(0), 0
     for x, y in blocks:
         start = 0

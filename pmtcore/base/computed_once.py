@@ -1,4 +1,4 @@
-"""Values that are computed once for an object and go when it does: what follows from public data, above all."""
+"""Cache of values per object, dropped together with the object; mostly for values computed from public data."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -12,13 +12,13 @@ Function = Callable[Concatenate[Owner, Rest], Value]
 
 
 def computed_once(most: int) -> Callable[[Function[Owner, Rest, Value]], Function[Owner, Rest, Value]]:
-    """Return a decorator: a function's value is computed once for its first argument and the others together.
+    """Return a decorator that caches a function's value for its first argument together with the others.
 
-    The first argument is known by identity, and no value may hold it; the others are compared, and are public: what
-    is kept outlives a session.
+    The first argument is compared by identity, and no value may refer to it. The others are compared by value and must
+    be public, since the cache outlives a session.
 
     Args:
-        most: values of one object that are kept; beyond, they are forgotten together.
+        most: most values stored for one object; when these are exceeded, all of them are dropped.
     """
 
     def decorate(function: Function[Owner, Rest, Value]) -> Function[Owner, Rest, Value]:

@@ -18,7 +18,7 @@ SECRET_LENGTH = 32  # characters: 32 hexadecimal ones are 128 bits
 _DISTINCT = 8  # of 32 random hexadecimal characters: fewer with odds of 4e-8, C(16, 7) (7/16)^32
 _CLIENT_LENGTH = 16  # of the secret that a provider issues
 _LEDGER_LENGTH = 16  # of a database password: 16 hexadecimal characters are 64 bits, guessed over a network
-# Of random text in base64, one of these with odds below 1e-6.
+# Words that random text in base64 contains with probability below 1e-6.
 _PLACEHOLDERS = ("change", "example", "sample", "secret", "password", "placeholder", "insecure", "your own", "default")
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
@@ -28,8 +28,8 @@ class WrongSetting:
     """One setting that is wrong.
 
     Attributes:
-        setting: its name, as the operator wrote it; its value is in no problem.
-        serious: the server does not start.
+        setting: its name, as the operator wrote it; its value is never shown.
+        serious: whether it keeps the server from starting.
     """
 
     kind: SettingFault
@@ -43,7 +43,7 @@ class WrongSetting:
 
 
 def predictable(text: str) -> bool:
-    """Return whether a text is few characters, one text several times, or characters in their order."""
+    """Return whether a text has few distinct characters, repeats one text, or mostly runs through the alphabet."""
     periodic = text in (text + text)[1:-1]
     steps = [abs(ord(a) - ord(b)) <= 1 for a, b in pairwise(text)]
     return len(set(text)) < _DISTINCT or periodic or sum(steps) > len(steps) / 2
@@ -56,7 +56,7 @@ def secret_problems(setting: str, value: object, length: int, random: bool = Tru
         setting: name of the setting that holds it.
         value: the secret as it was given.
         length: fewest characters.
-        random: it is made by the operator, who can make it long and random; False: issued by somebody else.
+        random: True where the operator makes it, and can make it random; False where a provider issues it.
     """
     if not isinstance(value, str) or not value.strip():
         yield WrongSetting(SettingFault.MISSING, setting)

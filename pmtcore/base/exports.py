@@ -11,7 +11,7 @@ import numpy as np
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.base.strict_json import Json
 
-# Most values of a record are of these types themselves: they are told apart first.
+# Exact types of most values of a record, which are checked first for speed.
 _PLAIN = frozenset((type(None), str, bool, int, float))
 
 
@@ -45,7 +45,7 @@ def plain(value: object, name: str = "value") -> Any:  # noqa: ANN401
 
 
 def json_text(record: Mapping[str, Any]) -> str:
-    """Return a record as JSON that every reader takes: what has no estimate, or no bound, is null.
+    """Return a record as standard JSON: NaN and infinite values, which it lacks, become null.
 
     Raises:
         TypeError: as :func:`plain`.
@@ -54,7 +54,7 @@ def json_text(record: Mapping[str, Any]) -> str:
 
 
 def finite(value: Json) -> Json:
-    """Return a value that JSON can hold: it has no infinity and no NaN, and both become null."""
+    """Return a value in which NaN and infinities are replaced by None, since JSON has neither."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The kinds of a number, what may be done with a method's output, and what became of a spend, in the user's words."""
+"""The kinds of a number, the status of a method's output, and the state of a spend, in the user's words."""
 
 from enum import Enum
 
@@ -20,7 +20,7 @@ class ReleaseStatus(Enum):
 
 
 class SpendState(Enum):
-    """What the ledger says of a key."""
+    """State of a release's key in the ledger."""
 
     NOT_SPENT = "not spent"
     NO_RESULT = "spent, without a result"

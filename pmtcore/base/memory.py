@@ -3,7 +3,7 @@
 Freed blocks are handed to the system, and written over where they stay.
 
 A file is read and parsed in each pass unless all its rows fit, so more memory saves time. No bit of a release depends
-on it, and whether they fit follows from the numbers of rows and columns alone.
+on this, and whether the rows fit follows from the numbers of rows and columns alone.
 """
 
 import contextlib
@@ -178,7 +178,7 @@ def _word(address: int) -> int:
 def _write_over(library: ctypes.PyDLL) -> None:
     """Take the free blocks of the heap, the largest first and then what is left of them, and write zeros over them.
 
-    Of each size no more is taken than one block for which the heap grows.
+    For each size it stops at the first block for which the heap grows.
     """
     library.mallopt(_TOP_PAD, 0)
     state = library.mallinfo2()
@@ -207,8 +207,8 @@ def _write_over(library: ctypes.PyDLL) -> None:
 
 
 def map_large_blocks() -> None:
-    """Let each large block be mapped on its own, whatever was freed before: the C library would learn otherwise."""
+    """Let the C library map each large block on its own; by default it raises the size from which it does."""
     with contextlib.suppress(OSError, AttributeError):
         library = ctypes.CDLL("libc.so.6")
         library.mallopt(_MMAP_THRESHOLD, _BLOCK)
-        library.mallopt(_ARENA_MAX, 1)  # no heap more than the threads of now have: there is less to write over
+        library.mallopt(_ARENA_MAX, 1)  # later threads share the present heaps, so that there is less to write over

@@ -9,7 +9,7 @@ A template takes ``{column!r}``, ``{n:,}`` and other formats of Python, and four
 ``'a', 'b' and 3 more`` (``listed 12`` shows up to twelve), ``{words:joined}`` for ``a, b, c``,
 ``{references:paired}`` for ``'north' of 'town', ...``, and ``{n:plural row}`` for ``2,000 rows``.
 
-No fact is private: ``tests/base/test_messages.py`` says what each one is, and holds every template to these.
+No fact is private: ``tests/base/test_messages.py`` lists the allowed facts and checks every template against the list.
 """
 
 import copyreg
@@ -57,7 +57,7 @@ class TypeName(str):
 class _Formatter(string.Formatter):
     """Format of templates: Python's, and ``listed``, ``joined``, ``paired`` and ``plural`` as the module says.
 
-    What is quoted is cut: a sentence stays one, however long the text is that somebody gave.
+    A quoted value is cut to 300 characters. Anything but a text, a number or a path is named by its type alone.
     """
 
     def convert_field(self, value: Any, conversion: str | None) -> Any:  # noqa: ANN401
@@ -168,7 +168,7 @@ class Note(str):
 
 
 def kind_of(note: str) -> Message | None:
-    """Return the kind of a note; None for one that was stored as text, or written where it was made."""
+    """Return the kind of a note; None for a plain text, such as a note read from a record."""
     return note.kind if isinstance(note, Note) else None
 
 
@@ -182,13 +182,13 @@ class InputError(ValueError):
     from a private row, nor a column or level name that only the private table has.
 
     Attributes:
-        message: the kind of its sentence; None for one that was written where it was raised.
-        kind: what code and tests ask for: the message, or what a subclass has in its place.
-        facts: what the sentence was rendered from.
-        endings: sentences that follow: what became of a spend.
+        message: the kind of its sentence; None for an error that was raised with a plain text.
+        kind: identifies the error in code and tests: the message, or the kind that a subclass has in its place.
+        facts: values that the sentence was rendered from.
+        endings: sentences that follow, on the state of a spend.
     """
 
-    # Whether an error of the program itself is behind it.
+    # Whether its cause is an error in the program itself.
     by_program = False
     kind: Enum | None = None
     message: Message | None = None
@@ -255,7 +255,7 @@ def parse_number(value: float | str, kind: type[float] = float) -> float:
     Raises:
         ValueError: it holds none, or its digits are grouped: Python takes 1_5, a slip for 1.5, as fifteen.
         TypeError: it is a truth value, which Python takes as 1, or neither text nor number.
-        OverflowError: as the kind does.
+        OverflowError: it is too large for ``kind``.
     """
     if isinstance(value, bool) or not isinstance(value, str | Number):  # numpy's truth values are no numbers
         raise TypeError("a truth value, or an object")
@@ -317,7 +317,7 @@ def encodable(text: str) -> str:
 
 
 def check_fits_in_memory(n: int, width: int) -> None:
-    """Refuse to hold n rows of so many numbers at once: n is public, and a machine without memory would end the run.
+    """Refuse n rows of ``width`` numbers that would not fit in memory; n is public.
 
     Raises:
         InputError: too many.
@@ -442,7 +442,7 @@ class DatabaseFault(Message):
 
 
 class SpendMessage(Message):
-    """What became of a budget."""
+    """State of a budget after a release that ended, failed or was stopped."""
 
 
 class ReleaseNote(Message):
@@ -454,7 +454,7 @@ class PlanVerdict(Message):
 
 
 class CuratorNote(Message):
-    """What a curator is told of the private rows, without noise."""
+    """Exact facts of the private rows, for a curator."""
 
 
 class LabReason(Message):
@@ -470,7 +470,7 @@ class GuaranteePhrase(Message):
 
 
 class AttackResult(Message):
-    """What an audit or an attack came to: clauses."""
+    """Result of an audit or an attack: clauses."""
 
 
 class RepairLabel(Message):

@@ -84,14 +84,14 @@ def with_equal_decimals(value: float, low: float, high: float) -> tuple[str, str
 
 
 def digits_in_columns(values: Iterable[float]) -> int:
-    """Return how many digits a column of figures has: four, or what tells each ratio next to 1 from 1.
+    """Return the number of significant digits of a column: four, or as many as distinguish a ratio close to 1 from 1.
 
     >>> digits_in_columns([0.9999855, 1.0, 2.0]), digits_in_columns([1.2, 3.0]), digits_in_columns([])
     (7, 4, 4)
     """
-    apart = [abs(value - 1) for value in values]
-    near = min((one for one in apart if _ROUNDING < one < _NEXT_TO_ONE), default=1.0)
-    return 4 if near == 1 else 2 - math.floor(math.log10(near))
+    distances = [abs(value - 1) for value in values]
+    nearest = min((distance for distance in distances if _ROUNDING < distance < _NEXT_TO_ONE), default=1.0)
+    return 4 if nearest == 1 else 2 - math.floor(math.log10(nearest))
 
 
 def percent(share: float, digits: int = 2) -> str:
@@ -122,7 +122,7 @@ def unbroken(text: str) -> str:
 
 
 def p_value(p: float) -> str:
-    """Write a p-value: three digits that count, and never as zero.
+    """Write a p-value with three significant digits, never as zero.
 
     >>> p_value(0.03121), p_value(2e-7), p_value(0.0), p_value(float("nan"))
     ('0.0312', '2e-7', 'less than 1e-12', 'unknown')
@@ -131,7 +131,7 @@ def p_value(p: float) -> str:
 
 
 def power_of_ten(delta: float) -> str:
-    """Write a delta.
+    """Write a small number, such as a delta, with a power of ten.
 
     >>> power_of_ten(1e-05), power_of_ten(0.0)
     ('1e-5', '0')

@@ -1,4 +1,4 @@
-"""Private figures, private rows, and what is kept of rows between passes: the only access that methods have to them.
+"""Private figures, private rows, and their cache between passes: the only access that methods have to private rows.
 
 A figure is *public* (computed from public rows, sizes, chosen parameters), *released* (the output of a
 mechanism; its cost is stated) or *private*. The third kind is a type of its own, :class:`Private`: a box that prints
@@ -52,12 +52,12 @@ class Private(Generic[T]):
         self._value = value
 
     def map(self, function: Callable[[T], U]) -> Private[U]:
-        """Compute on, staying private."""
+        """Apply a function to the value; the result is private."""
         with np.errstate(all="ignore"):  # whether something overflowed is private too
             return Private(function(self._value))
 
     def bind(self, function: Callable[[T], Private[U]]) -> Private[U]:
-        """Compute on with what gives a box itself, as a pass over private rows does."""
+        """Apply a function whose result is private already, such as a pass over private rows."""
         return function(self._value)
 
     def zip(self, other: Private[U]) -> Private[tuple[T, U]]:
@@ -83,7 +83,7 @@ class Private(Generic[T]):
 
 
 class StaysInSession:
-    """Base of what holds private rows: it is never pickled, so no other process and no cache gets it."""
+    """Base of objects with private rows: they are never pickled, so no other process and no shared cache gets them."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         raise TypeError("private rows stay in the session that loaded them")
@@ -96,22 +96,22 @@ _LEAST_ARENA = 2 * 2**20
 
 
 class Piece(Protocol):
-    """Rows after preparation, in buffers that are used again."""
+    """Prepared rows, in buffers that are reused for the next rows."""
 
     def copied_to(self, store: Arena) -> Self:
-        """Return the same, in memory of the store."""
+        """Return a copy in memory of the arena."""
         ...
 
 
 class Arena:
-    """Memory for what is kept, taken in large pieces: small ones cost more in page faults than in computing."""
+    """Memory for stored rows, taken in large pieces: page faults of small ones take longer than the computation."""
 
     def __init__(self, piece: int = _ARENA) -> None:
         self._piece = piece  # bytes taken at a time
         self._free = np.empty(0, dtype=np.uint8)
 
     def copy(self, values: np.ndarray, kind: type[np.generic]) -> np.ndarray:
-        """Return the values as numbers of another kind, rounded towards zero where these are integers."""
+        """Return a copy of the values as numbers of a type, rounded towards zero for integer types."""
         size = values.size * np.dtype(kind).itemsize
         if size > len(self._free):
             self._free = np.empty(max(self._piece, size), dtype=np.uint8)
@@ -128,14 +128,14 @@ class RowCache(StaysInSession, Generic[P]):
     """Cache of prepared blocks of private rows, for sums in several passes.
 
     The first pass stores all prepared blocks where memory allows; otherwise each pass prepares them anew. A
-    kept piece is the same as one made anew, so keeping changes no bit.
+    stored piece equals one prepared anew, so the cache changes no bit of a sum.
 
     Args:
-        blocks, adder: as of :class:`PrivateRows`; elsewhere nothing is kept.
-        cut: from a block to its pieces, each to be done with before the next is asked for.
-        bytes_each: that a row takes in a piece that is kept.
-        room: bytes that may be kept.
-        numbers: numbers of all blocks, which decide how many threads are worth while; ``None``: many.
+        blocks, adder: as of :class:`PrivateRows`; with an ``adder`` nothing is stored.
+        cut: splits a block into pieces; a piece must be used up before the next one is requested.
+        bytes_each: bytes that a row takes in a stored piece.
+        room: most bytes that are stored.
+        numbers: count of the numbers in all blocks, which determines the number of threads; ``None``: large.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class RowCache(StaysInSession, Generic[P]):
 
         Args:
             function: from the pieces of a block to its summand.
-            in_order: blocks are summed one after the other, as a function that draws random numbers needs it.
+            in_order: True where blocks must be summed one after the other, as for a function that draws random numbers.
         """
         if self._adder is not None:
             return Private(self._adder(_BlockPieces(self._cut, function)))
@@ -176,14 +176,14 @@ class RowCache(StaysInSession, Generic[P]):
 
     def _summands(self, function: Callable[[Iterable[P]], np.ndarray], many: int) -> Iterator[np.ndarray]:
         stores = local()
-        looks = (partial(quiet_sum, function, pieces) for pieces in self._look(stores, many))
+        tasks = (partial(quiet_sum, function, pieces) for pieces in self._pieces_of_blocks(stores, many))
         try:
-            yield from threads.in_order(looks, many)
+            yield from threads.in_order(tasks, many)
         except BaseException:
-            self._pieces.clear()  # some of these may be kept in part
+            self._pieces.clear()  # some blocks may be stored in part
             raise
 
-    def _look(self, stores: local, many: int) -> Iterator[Iterable[P]]:
+    def _pieces_of_blocks(self, stores: local, many: int) -> Iterator[Iterable[P]]:
         if self._complete:
             yield from self._pieces
             return
@@ -191,17 +191,17 @@ class RowCache(StaysInSession, Generic[P]):
         for features, response in self._blocks():
             room -= len(response) * self._each
             if room < 0:
-                # A part would save little: to make the rest, all rows are read again.
+                # Storing a part would save little: all rows are read again for the rest.
                 self._pieces.clear()
                 yield self._cut(features, response)
                 continue
             pieces_of_block: list[P] = []
             self._pieces.append(pieces_of_block)
-            yield self._keeping(self._cut(features, response), pieces_of_block, stores, many)
+            yield self._storing(self._cut(features, response), pieces_of_block, stores, many)
         self._complete = room >= 0
 
-    def _keeping(self, pieces: Iterable[P], copies: list[P], stores: local, many: int) -> Iterator[P]:
-        """Yield pieces that are kept too, in memory of the thread that made them."""
+    def _storing(self, pieces: Iterable[P], copies: list[P], stores: local, many: int) -> Iterator[P]:
+        """Yield pieces and append their copies, in memory of the thread that made them."""
         if not hasattr(stores, "arena"):
             stores.arena = Arena(max(_ARENA // many, _LEAST_ARENA))
         for piece in pieces:
@@ -223,7 +223,7 @@ class _BlockPieces:
         return self.function(self.cut(features, response))
 
 
-# Rows of a block of public size are a multiple of these: sums over rows are taken in parts of so many.
+# Rows of a block of public size are a multiple of this number: sums over rows are taken in parts of so many.
 _ROWS_OF_A_PART = 4096
 # Numbers of a block of public size: 4 MB.
 _NUMBERS_OF_A_BLOCK = 2**19
@@ -239,7 +239,7 @@ class PassObserver(Protocol):
         ...
 
     def rows(self, count: int) -> None:
-        """Note how many rows more were read."""
+        """Note that so many more rows were read."""
         ...
 
 
@@ -252,9 +252,9 @@ class PrivateRows(StaysInSession):
             have weights the response is (k, 2), with the weight of each row beside it.
         n: number of rows, public under the replace-one relation.
         names: the d feature names, the intercept first when there is one.
-        adder: adds a function up over all blocks elsewhere (a cluster); ``None``: here, one after the other.
-        keeps: bytes that may be kept between passes, at most; ``None``: as many as this process may spend on that.
-        weighted: whether the response has the weight of the loss beside it.
+        adder: sums a function over all blocks elsewhere (a cluster); ``None``: in this process.
+        keeps: most bytes stored between passes; ``None``: as many as this process may spend on that.
+        weighted: whether the response has the weights of the loss as its second column.
     """
 
     __slots__ = ("_adder", "_blocks", "_keeps", "n", "names", "weighted")
@@ -271,7 +271,7 @@ class PrivateRows(StaysInSession):
     ) -> None:
         self._keeps = bytes_for_rows() if keeps is None else keeps
         self.weighted = weighted
-        self._blocks = partial(_some, blocks, len(names), weighted)
+        self._blocks = partial(_at_least_one_row, blocks, len(names), weighted)
         self._adder = adder
         self.n = n
         self.names = names
@@ -282,14 +282,14 @@ class PrivateRows(StaysInSession):
     ) -> PrivateRows:
         """Return rows that lie in memory, (n, d) and (n,) or with weights (n, 2), handed out in blocks.
 
-        Between passes as much may be kept as they take themselves.
+        Between passes as many bytes may be stored as the rows take themselves.
         """
         blocks = partial(cut_to, [(features, response)], block_rows)
         keeps = bytes_for_rows(features.nbytes + response.nbytes)
         return cls(blocks, len(response), tuple(names), keeps=keeps, weighted=response.ndim > 1)
 
     def empty(self, count: int) -> Block:
-        """Return rows of zeros (count, d) with their responses, such as stand for rows that are not there."""
+        """Return rows of zeros (count, d) with their responses, in place of rows that the table lacks."""
         return _zeros(count, len(self.names), self.weighted)
 
     def mapped(self, function: Transform, names: Iterable[str]) -> PrivateRows:
@@ -320,10 +320,10 @@ class PrivateRows(StaysInSession):
         return PrivateRows(blocks, min(self.n, count), self.names, keeps=self._keeps, weighted=self.weighted)
 
     def in_equal_blocks(self, of: int = 1) -> PrivateRows:
-        """Return the same rows in blocks of a public size, so that no bit of a sum depends on how the table is cut.
+        """Return the same rows in blocks of a public size, so that no bit of a sum depends on the table's own blocks.
 
-        Where fewer rows are there than were declared, rows of zeros stand for the others: the number of rows at hand is
-        private then. The rows are read here, also where sums are taken elsewhere: there the cut is another.
+        Where the table has fewer rows than declared, rows of zeros replace the missing ones: the number of rows is
+        private then. The rows are read in this process even with an ``adder``, whose blocks are others.
 
         Args:
             of: the size is a multiple of this.
@@ -338,7 +338,7 @@ class PrivateRows(StaysInSession):
         return PrivateRows(blocks, self.n, self.names, keeps=self._keeps, weighted=self.weighted)
 
     def _with_lacking(self) -> Iterator[Block]:
-        """Yield the blocks, and rows of zeros for those of n that are not there."""
+        """Yield the blocks, then rows of zeros up to n rows."""
         lacking = self.n
         for features, response in self._blocks():
             lacking -= len(response)
@@ -351,12 +351,12 @@ class PrivateRows(StaysInSession):
     def pieces(
         self, cut: Callable[[np.ndarray, np.ndarray], Iterator[P]], bytes_each: int, most: int | None = None
     ) -> RowCache[P]:
-        """Return what ``cut`` makes of blocks, which are cut further, for several passes.
+        """Return a cache of the pieces that ``cut`` makes of blocks of limited size, for several passes.
 
         Args:
-            cut: from a block to its pieces, each to be done with before the next is asked for.
-            bytes_each: that a row takes in a piece that is kept.
-            most: bytes to keep; ``None``: as many as these rows allow.
+            cut: splits a block into pieces; a piece must be used up before the next one is requested.
+            bytes_each: bytes that a row takes in a stored piece.
+            most: most bytes stored; ``None``: as many as these rows allow.
         """
         width = len(self.names) + 1
         size = max(min(_ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE // width), 1)
@@ -367,11 +367,11 @@ class PrivateRows(StaysInSession):
     def equal_pieces(
         self, prepare: Callable[[np.ndarray, np.ndarray], P], bytes_each: int, *, of: int = 1
     ) -> RowCache[P]:
-        """Return what rows become in blocks of a public size, one piece for a block, for several passes.
+        """Return a cache of prepared blocks of a public size, one piece for a block, for several passes.
 
         Args:
-            prepare: from a block (features, response) to its piece, each row by itself.
-            bytes_each: that a row takes in a piece that is kept.
+            prepare: from a block (features, response) to its piece, row by row.
+            bytes_each: bytes that a row takes in a stored piece.
             of: the size is a multiple of this.
         """
 
@@ -411,17 +411,17 @@ class PrivateRows(StaysInSession):
         return Private(block_sum(self._blocks(), function))
 
     def concatenate(self, function: Summand, width: int | None = None) -> Private[np.ndarray]:
-        """Return what ``function`` makes of all rows at once, of n of them whatever there are.
+        """Return the values of ``function`` for exactly n rows, concatenated.
 
-        Where fewer rows are there than were declared, rows of zeros stand for the others: the number of rows at hand
-        is private then, and nothing may be computed from it.
+        Where the table has fewer rows than declared, rows of zeros replace the missing ones: the number of rows is
+        private then, and nothing may be computed from it.
 
         Args:
-            function: from a block to a row of figures for each of its rows.
-            width: numbers that it makes of a row; ``None``: about one for each cell.
+            function: from a block to an array with one entry, or row, for each of its rows.
+            width: numbers in such a row; ``None``: about one for each cell.
 
         Raises:
-            InputError: their public number is too many to hold.
+            InputError: n rows take too much memory.
         """
         check_fits_in_memory(self.n, len(self.names) + 1 if width is None else width)
         parts = [without_warnings(function, x, y) for x, y in self._blocks()]
@@ -443,13 +443,13 @@ def _zeros(count: int, d: int, weighted: bool) -> Block:
     return np.zeros((count, d)), np.zeros((count, 2) if weighted else count)
 
 
-def _some(blocks: Callable[[], Iterable[Block]], d: int, weighted: bool) -> Iterator[Block]:
-    """Yield the blocks, or a row of zeros where there is none: that nobody is there tells as little as who is."""
-    nothing = True
+def _at_least_one_row(blocks: Callable[[], Iterable[Block]], d: int, weighted: bool) -> Iterator[Block]:
+    """Yield the blocks, or one row of zeros where there is none: that a table is empty is private too."""
+    empty = True
     for block in blocks():
-        nothing = False
+        empty = False
         yield block
-    if nothing:
+    if empty:
         yield _zeros(1, d, weighted)
 
 
@@ -458,5 +458,5 @@ def _added_after(adder: Callable[[Summand], np.ndarray], function: Transform, su
 
 
 def _after(function: Transform, summand: Summand, features: np.ndarray, response: np.ndarray) -> np.ndarray:
-    """Sum what ``function`` makes of a block; at the top of the module, so that a cluster can be sent it."""
+    """Return the summand of a transformed block; at the top of the module, so that it can be sent to a cluster."""
     return summand(*function(features, response))

@@ -3,7 +3,7 @@
 One class for every fit: of a private estimator, from a released moment, or from a record that a colleague sent. The
 limits of a release lie around its *centre* (the coefficients before any shrinkage to the public fit) and are widened to
 contain the published coefficients; so t is ``centre / bse``, and a p-value is below 0.05 exactly where the 95 % band
-leaves out zero.
+does not contain zero.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PARTS = ("privacy", "sampling", "truncation")
 INTERCEPT = "Intercept"  # as formulas, statsmodels and pyfixest name it, so that rows of tables align
 _OURS = "(intercept)"  # as records name it
-_LEVEL = 0.95  # of the band that a record holds
+_LEVEL = 0.95  # confidence level of the bands in a record
 KNOWN_DOF = 1e5  # degrees of freedom from which a variance counts as known
 _CELL = "padding:2px 10px;text-align:right"
 Features = Callable[[object], np.ndarray]
@@ -46,12 +46,12 @@ def _frame(
 
 
 def shown(name: str) -> str:
-    """Return the name of a coefficient as other packages write it."""
+    """Return the name of a coefficient in the spelling of statsmodels and pyfixest."""
     return INTERCEPT if name == _OURS else name
 
 
 class Mean(Protocol):
-    """The response that a linear predictor stands for."""
+    """Function from a linear predictor to the mean response: the inverse link."""
 
     def __call__(self, linear: np.ndarray, /) -> np.ndarray:
         """Return the mean response (k,)."""
@@ -86,9 +86,9 @@ def denominator_dof(test: WaldTest) -> str:
 
 
 def wald(deviation: np.ndarray, covariance: np.ndarray, freedom: float) -> WaldTest:
-    """Return Wald's test that deviations (q,) of a covariance (q, q) are zero.
+    """Return Wald's F test that deviations (q,) from zero, with a covariance (q, q), are zero.
 
-    The p-value is of the chi-square law where variances count as known.
+    The p-value comes from the chi-square law where variances count as known.
     """
     scale, q = 1 / np.sqrt(np.diag(covariance)), len(deviation)
     size = float((deviation * scale) @ np.linalg.solve(covariance * np.outer(scale, scale), deviation * scale))
@@ -103,7 +103,7 @@ class PredictedMeans:
 
     Attributes:
         predicted_mean: (k,), NaN where a value is missing.
-        linear, centre: (k,), the linear predictor as published, and what its limits lie around.
+        linear, centre: (k,), the published linear predictor, and the centre of its limits.
         se_mean: (k,), of the linear predictor.
         slope: of the mean in the linear predictor (k,), so that a table has the standard error of the mean.
         residual_sd: around the regression; ``None`` where no new row has an interval.
@@ -141,17 +141,17 @@ class Results:
 
     Attributes:
         names: of the coefficients (d,).
-        coefficients, centre: (d,), as published, and what the limits lie around.
+        coefficients, centre: (d,), the published coefficients, and the centres of their limits.
         errors: standard errors (d,) of each part, by its name.
         freedom: (d,), degrees of freedom of Student's law.
         covariances: (d, d) of each part; ``None`` where the method or the record knows standard errors alone.
         endog: name of the response.
         nobs: number of private rows, as released.
         record: plain fields behind it; empty for a regression from a moment.
-        mean, slope: response of a linear predictor, and its derivative; the identity, and 1, for linear models.
+        mean, slope: inverse link, and its derivative; the identity, and 1, for linear models.
         features: design (k, d) of a frame of new rows; ``None`` where the record does not say how rows are read.
         words: sentences shown below the table, in order.
-        spent: what the fit did to the budget, one sentence.
+        spent: sentence on the spend of the fit.
     """
 
     names: tuple[str, ...]
@@ -251,7 +251,7 @@ class Results:
         return wald(deviation, covariance, math.inf if freedom >= KNOWN_DOF else freedom)
 
     def t_test(self, constraints: object, level: float = _LEVEL) -> pd.DataFrame:
-        """Return each contrast by itself: ``coef``, ``std err``, ``t``, ``p``, ``low``, ``high``.
+        """Return a t test of each linear constraint separately: ``coef``, ``std err``, ``t``, ``p``, ``low``, ``high``.
 
         Raises:
             InputError: as :meth:`wald_test`.
@@ -300,7 +300,7 @@ class Results:
         )
 
     def score(self, *_: object, **__: object) -> float:
-        """Refuse: an exact figure of private rows has a price.
+        """Refuse: a score would be an exact figure of private rows, which needs a budget.
 
         Raises:
             InputError: always, with the reason.
@@ -368,7 +368,7 @@ class Results:
 
     @cached_property
     def _shifted(self) -> bool:
-        """Return True where limits lie around other figures than the coefficients: then these are shown."""
+        """Return True where a centre differs from its coefficient, so that a column shows the centres."""
         shift = np.abs(self.coefficients - self.centre)
         return bool(np.any(shift > 1e-3 * self._total))
 
@@ -467,22 +467,22 @@ class Results:
         """Parse constraints such as ``a = b, c = 0``, separated by commas; a name may have any signs in it."""
         names = sorted({*self.names, *self.index}, key=len, reverse=True)
         known = re.compile(rf"(`?)(?<!\w)({'|'.join(map(re.escape, names))})(?!\w)\1")
-        # What stands for a name holds no sign that a constraint is cut at.
+        # Names are replaced by their positions, since they may contain the signs at which a constraint is split.
         marked = known.sub(lambda match: f"\0{self._place(match[2])}\0", text)
         rows, right = [], []
         for part in marked.split(","):
             given = re.sub(r"\0(\d+)\0", lambda match: self.index[int(match[1])], part.strip())
             left, _, other = part.partition("=")
             with reraised_as(InputError(ResultMessage.CONSTRAINT_FORM, given=given), ValueError):
-                ahead, behind = self._sum(left), self._sum(other or "0")
-            rows.append(ahead[0] - behind[0])
-            right.append(behind[1] - ahead[1])
+                left_sum, right_sum = self._sum(left), self._sum(other or "0")
+            rows.append(left_sum[0] - right_sum[0])
+            right.append(right_sum[1] - left_sum[1])
             if not np.all(np.isfinite([*rows[-1], right[-1]])) or not rows[-1].any():
                 raise InputError(ResultMessage.CONSTRAINT_FORM, given=given)
         return np.array(rows), np.array(right)
 
     def _sum(self, text: str) -> tuple[np.ndarray, float]:
-        """Return weights (d,) and constant of a sum of numbers and coefficients, these as places between zeros."""
+        """Return weights (d,) and constant of a sum of numbers and coefficients, written as positions between NULs."""
         weights, constant = np.zeros(len(self.names)), 0.0
         for piece in re.split(r"(?<![0-9.][eE])(?:\+|(?=-))", text):
             term = piece.strip()
@@ -540,7 +540,7 @@ Given = ParamSpec("Given")
 
 
 class _OfResults(Generic[Value]):
-    """Attribute of a fit that is the attribute of that name of its results."""
+    """Descriptor that reads an attribute of a fit from its results."""
 
     def __init__(self, name: str) -> None:
         self._name, self.__doc__ = name, f"See :attr:`Results.{name}`."
@@ -550,17 +550,17 @@ class _OfResults(Generic[Value]):
 
 
 def _of_results(method: Callable[Concatenate[Results, Given], Value]) -> Callable[Concatenate[Reported, Given], Value]:
-    """Return the method of a fit that asks its results."""
+    """Return the method of a fit that calls a method of its results."""
 
-    def ask(fit: Reported, /, *values: Given.args, **named: Given.kwargs) -> Value:
+    def call(fit: Reported, /, *values: Given.args, **named: Given.kwargs) -> Value:
         return method(fit.results_, *values, **named)
 
-    update_wrapper(ask, method)
-    return ask
+    update_wrapper(call, method)
+    return call
 
 
 class Reported:
-    """Base of an object with :attr:`results_`, whose attributes are found under the names of statsmodels."""
+    """Base of an object with :attr:`results_`, which offers the attributes of these under the names of statsmodels."""
 
     @property
     def results_(self) -> Results:

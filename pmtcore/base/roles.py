@@ -106,15 +106,15 @@ def actor_of(
 ) -> Actor:
     """Return who is signed in, from what the provider said of them.
 
-    A role that was taken back must end: a list is read anew each time, and what a provider said counts for some hours.
+    So that a revoked role ends, a list is read anew each time, and a provider's claims expire after some hours.
 
     Args:
         claims: of the sign-in. Empty: nobody is signed in.
         listed: as in :func:`role_of`.
         now: seconds since 1970.
         role_claim: the claim with the roles.
-        hours: how long a sign-in lasts; one that does not say when it was is over.
-        trust_email: an address counts without ``email_verified``, for providers that never say it.
+        hours: hours that a sign-in lasts; a sign-in without a time has expired.
+        trust_email: whether an address counts without ``email_verified``, for providers that never send that claim.
 
     Raises:
         InputError: the list cannot be read.

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-# What records are made of. What is read from elsewhere is unknown until it was checked, and typed so.
+# Type of what records consist of. Data read from elsewhere are typed Any until they are checked.
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 # Digits of a whole number; a longer one overflows a floating-point number too.

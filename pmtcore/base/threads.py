@@ -22,11 +22,11 @@ R = TypeVar("R")
 VARIABLE = "PMT_THREADS"
 # More threads than any machine has cores are a typing error.
 MOST_THREADS = 256
-# Threads of a pass that read cells, at most: of a million rows by eleven columns the calling thread reads and cuts text
-# for 0.5 s, to parse it takes 0.9 s, to read and hash its numbers 1.0 s. More threads would wait.
+# Most threads that read cells in a pass. For a million rows by eleven columns the calling thread reads and splits the
+# text in 0.5 s; parsing takes 0.9 s, and converting and hashing the numbers 1.0 s. More threads would wait.
 _MOST_READERS = 3
-# Numbers of a pass that are shared by threads, at least: two threads took as long as one for 200,000 rows by eleven
-# numbers, 1.1 to 1.2 times less for twice as many and for 20,000 rows by 201 (decision 160).
+# Fewest numbers of a pass that is divided among threads: two threads took as long as one for 200,000 rows by eleven
+# numbers, and were 1.1 to 1.2 times faster for twice as many and for 20,000 rows by 201 (decision 160).
 _FEWEST_NUMBERS = 3 * 10**6
 _chosen: list[int] = []
 
@@ -65,7 +65,7 @@ def number() -> int:
 
 
 def thread_count(numbers: int) -> int:
-    """Return the number of threads of a pass over so many numbers: one, where others would take longer."""
+    """Return the number of threads of a pass over so many numbers: one, where more would not be faster."""
     return number() if numbers >= _FEWEST_NUMBERS else 1
 
 
@@ -75,27 +75,27 @@ def readers() -> int:
 
 
 class Buffers:
-    """Memory that each thread uses again for one block after the other: the system clears what it gives anew."""
+    """Memory that each thread reuses from block to block, since the system clears new memory, which takes time."""
 
     def __init__(self) -> None:
         self._own = local()
 
     def take(self, name: str, size: int) -> np.ndarray:
-        """Return so many numbers, with whatever this thread left in them under this name."""
-        own = vars(self._own)
-        if len(own.get(name, ())) < size:
-            own[name] = np.empty(size)
-        return np.asarray(own[name][:size])
+        """Return an array of ``size`` numbers, with the values that this thread last left under this name."""
+        buffers = vars(self._own)
+        if len(buffers.get(name, ())) < size:
+            buffers[name] = np.empty(size)
+        return np.asarray(buffers[name][:size])
 
     def __reduce__(self) -> tuple[type[Self], tuple[()]]:
         return type(self), ()
 
 
 def in_order(tasks: Iterable[Callable[[], R]], threads: int | None = None) -> Iterator[R]:
-    """Yield the results of tasks in the order of the tasks; each is asked for only when a thread is near it.
+    """Yield the results of tasks in the order of the tasks; a task is requested only when a thread will soon run it.
 
     Args:
-        tasks: what is computed; the next one is made in the calling thread.
+        tasks: functions to call; the iterator that makes them runs in the calling thread.
         threads: how many are computed at a time; ``None``: as many as a pass of this process has.
 
     Raises:
@@ -119,9 +119,9 @@ def in_order(tasks: Iterable[Callable[[], R]], threads: int | None = None) -> It
     with ThreadPoolExecutor(threads) as pool:
         try:
             room.acquire()
-            for each in remaining:
-                waiting.append(pool.submit(each))
-                del each
+            for function in remaining:
+                waiting.append(pool.submit(function))
+                del function
                 waiting[-1].add_done_callback(lambda _: room.release())
                 while waiting and waiting[0].done():
                     yield waiting.popleft().result()
