@@ -28,7 +28,7 @@ from pmtcore.base.messages import (
 )
 from pmtcore.base.roots import first_at_most_zero, root
 
-# Rows of one person: beyond this no budget that protects them is of use.
+# Most rows of one person: with more, a budget that protects the person is too small to be useful.
 MOST_ROWS = 100_000
 FIRST, MEAN = "first", "mean"
 RULES = (FIRST, MEAN)
@@ -44,7 +44,7 @@ class Unit:
             Where it is empty, the bound is an assertion of the curator.
         rule: ``first``: the first rows of a person in the order of the table count; ``mean``: a person counts as one
             row, their rows weighted to one.
-        all_rows: for a total over releases whose units were counted already: the person with all that they have.
+        all_rows: True in a total over releases, each counted by its unit: the total protects a person with all rows.
     """
 
     rows: int = 1
@@ -102,9 +102,9 @@ ROW = Unit()
 PERSON = Unit(all_rows=True)
 
 
-# Below, a release says nothing; above, it hides nothing.
+# A smaller mu allows no useful release, a larger one protects nobody.
 MU_RANGE = (1e-6, 1e3)
-# What a guarantee under :attr:`Neighbours.REPLACE_RESPONSE` does not cover; wherever it is stated in words.
+# Sentence on what a guarantee under :attr:`Neighbours.REPLACE_RESPONSE` does not cover.
 ONLY_RESPONSES = GuaranteeWords.ONLY_RESPONSES.sentence()
 # Stands in for 0 under a logarithm.
 _LEAST_POSITIVE = np.finfo(float).tiny
@@ -168,7 +168,7 @@ def delta_from_mu(mu: float, epsilon: float) -> float:
 def epsilon_from_mu(mu: float, delta: float) -> float:
     """Return the smallest epsilon at this delta for a mu-GDP mechanism, rounded up; 0 where delta alone is enough.
 
-    A part of a budget may lie below what a release may have, and counts as the least of these.
+    A mu below 1e-6, which a part of a budget may have, counts as 1e-6.
 
     >>> round(epsilon_from_mu(1.0, 1e-6), 4)
     4.8866
@@ -256,7 +256,7 @@ class Budget:
     mu: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", _checked_mu(self.mu))  # a plain number, whatever type it came in
+        object.__setattr__(self, "mu", _checked_mu(self.mu))  # a float, whatever type was given
 
     @classmethod
     def from_rho(cls, rho: float) -> Budget:
@@ -285,8 +285,8 @@ class Budget:
             mu: in GDP.
             rho: in zCDP.
             epsilon: with ``delta``.
-            delta: with ``epsilon`` a part of the budget; else where epsilon is stated, which is checked alone.
-            not_one: the message where none or several are given, in words of the face that was asked.
+            delta: with ``epsilon`` a part of the budget; else the delta at which epsilon is stated, only checked here.
+            not_one: the message where none or several are given, in the words of the caller (Python, command line).
             lacks_delta: the message where ``epsilon`` comes without ``delta``.
 
         Raises:
@@ -314,7 +314,7 @@ class Budget:
 class Guarantee:
     """Privacy guarantee of a released figure; ``mu = 0`` stands for figures that read no private row.
 
-    ``mu`` is of one row. A person with up to ``unit.rows`` rows is protected by the guarantee :attr:`person`: the
+    ``mu`` holds for one row. A person with up to ``unit.rows`` rows is protected by the guarantee :attr:`person`: the
     trade-off of mu-GDP composed with itself along a chain of k neighbours is that of ``k mu`` (Dong, Roth and Su 2022,
     theorem 2.14).
 
@@ -355,8 +355,8 @@ class Guarantee:
             return GuaranteeWords.NO_PRIVATE_ROW.sentence()
         power = detected_percent(self.mu * self.unit.rows)
         # A guarantee for all that one person has is that of a total over releases.
-        told = GuaranteeWords.TOLD_APART_BY_ALL if self.unit.all_rows else GuaranteeWords.TOLD_APART
-        sentence = told.sentence(tables=neighbouring_tables(self.neighbours, self.unit), share=power)
+        kind = GuaranteeWords.TOLD_APART_BY_ALL if self.unit.all_rows else GuaranteeWords.TOLD_APART
+        sentence = kind.sentence(tables=neighbouring_tables(self.neighbours, self.unit), share=power)
         sentence = f"{sentence} {self.unit.words}" if self.unit == ROW else sentence
         return f"{sentence} {ONLY_RESPONSES}" if self.neighbours is Neighbours.REPLACE_RESPONSE else sentence
 
@@ -389,7 +389,7 @@ def unit_of(fields: Mapping[str, Any]) -> Unit:
 
 
 def only_responses(fields: Mapping[str, Any]) -> str:
-    """Return what a guarantee in plain fields does not cover where it protects the responses alone; else nothing."""
+    """Return the sentence that a guarantee in plain fields protects the responses alone; empty where it does not."""
     return ONLY_RESPONSES if fields.get("neighbours") == Neighbours.REPLACE_RESPONSE.value else ""
 
 
@@ -434,7 +434,7 @@ def mu_of_checked_epsilon(epsilon: float) -> float:
     return -2 * float(ndtri(1 / (1 + math.exp(epsilon))))
 
 
-# Beyond this the mu that a pure epsilon implies overflows.
+# Largest pure epsilon whose implied mu does not overflow.
 _LARGEST_EPSILON = 500.0
 
 
@@ -445,10 +445,10 @@ class Spend(JsonFields):
     Attributes:
         statistic: name of the released statistic.
         sensitivity: largest distance between neighbours, in Euclidean (for matrices Frobenius) norm.
-        sd: standard deviation of the noise on each coordinate in which that norm is taken.
+        sd: standard deviation of the noise on each coordinate of that norm.
         mu: cost.
         times: number of runs; ``mu`` counts all of them.
-        epsilon: the pure epsilon, where it is purely private; ``mu`` is then the one that follows.
+        epsilon: pure epsilon of a purely private mechanism, whose ``mu`` is implied by it; else 0.
     """
 
     statistic: str

@@ -2,7 +2,7 @@
 
 For losses of labels whose Jacobian costs nothing the guarantee is exact (proofs/objective.md, 9.1). For all others the
 privacy loss of adding a row is at most ``(m Z + m^2/2)_+ + c`` with ``m = zeta1 zeta2/s``, and that of removing a row
-is ``m |Z| + m^2/2``. With a large modulus hardly more than one tail of the latter remains (:func:`removed_delta`). The
+is ``m |Z| + m^2/2``. With a large modulus the latter is nearly one-sided (:func:`removed_delta`). The
 guarantee is the smallest mu whose curve of delta lies above both at every epsilon. Replacing a row means removing one
 and adding one, which costs 2 mu.
 """
@@ -26,11 +26,12 @@ _LOG_LEAST_DELTA = -690.0
 _HALVINGS = 26
 # Jacobians are rounded up to multiples of 1e-9, so that equal ones share a cache entry.
 _JACOBIAN_STEPS = 1e9
-# Cells up to three standard deviations, and beyond.
+# Integration cells up to three standard deviations, and beyond them.
 _NEAR_CELLS, _FAR_CELLS = 200, 40
 # End of the grid in standard deviations; all mass beyond it counts in full.
 _GRID_END_SDS = 8.0
-# Zeros of the score, in standard deviations; a zero between two is bounded by both.
+# Grid of t, where ``-t`` is the noise, in standard deviations, at which the score is zero; a t between two points is
+# bounded by both.
 _CROSSINGS = np.linspace(0.0, 6.0, 16)
 # Points of epsilon; chords between them bound delta, which is convex in e^epsilon.
 _CHORDS = 40
@@ -175,7 +176,7 @@ def log_upper(
 
 @lru_cache(maxsize=64)
 def _claimed(mu: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return epsilons (k,) from 0 to where delta is below what is ever stated, and the log delta of mu-GDP there."""
+    """Return a grid of epsilons (k,), from 0 to where delta falls below 1e-300, and the log delta of mu-GDP on it."""
     end = mu * (math.sqrt(-2 * _LOG_LEAST_DELTA) + mu / 2)
     epsilon = np.concatenate([[0.0], np.geomspace(1e-5 * mu, end, _EPSILON_POINTS)])
     log_deltas = log_delta(mu, epsilon)
@@ -184,9 +185,9 @@ def _claimed(mu: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _dominated(size: float, log_jacobian: float, signed: bool, mu: float, *, rough: bool = False) -> bool:
-    """Return True where mu-GDP's delta is larger at every epsilon.
+    """Return True where the delta of mu-GDP is at least that of :func:`log_upper` at every epsilon.
 
-    Each value is compared with the claim at the next grid point, so the claim also holds between the points.
+    Each value is compared with mu-GDP's at the next grid point, so the inequality also holds between the points.
     """
     epsilon, claimed = _claimed(mu)
     return bool(np.all(log_upper(size, log_jacobian, signed, epsilon[:-1], rough=rough) <= claimed[1:]))
@@ -194,12 +195,12 @@ def _dominated(size: float, log_jacobian: float, signed: bool, mu: float, *, rou
 
 @lru_cache(maxsize=4096)
 def _largest(mu: float, log_jacobian: float, signed: bool, rough: bool) -> float | None:
-    """Return the largest size that mu covers, rounded down, or None where the Jacobian alone costs more."""
+    """Return the largest ``zeta1 zeta2/s`` that satisfies mu-GDP, rounded down; None where the Jacobian costs more."""
     low, high = math.log(1e-6 * mu), math.log(mu)
     if not _dominated(math.exp(low), log_jacobian, signed, mu, rough=True):
         return None
     steps = _HALVINGS
-    if not rough:  # between what the rough curve allows and what no Jacobian would
+    if not rough:  # between the size by the rough bound and the size without a Jacobian
         first = _largest(mu, log_jacobian, signed, True)
         low, steps = math.log(first or math.exp(low)), 0 if signed else _HALVINGS // 2
     for _ in range(steps):
@@ -211,7 +212,7 @@ def _largest(mu: float, log_jacobian: float, signed: bool, rough: bool) -> float
 
 @lru_cache(maxsize=4096)
 def _least(size: float, log_jacobian: float, signed: bool) -> float:
-    """Return the smallest mu that covers a size, rounded up."""
+    """Return the smallest mu such that noise with ``zeta1 zeta2/s = size`` satisfies mu-GDP, rounded up."""
     low, high = math.log(size), math.log(1e3)
     if not _dominated(size, log_jacobian, signed, math.exp(high)):
         raise InputError(AccountingMessage.JACOBIAN_COSTS_TOO_MUCH)
@@ -251,7 +252,7 @@ Cells = tuple[np.ndarray, np.ndarray]  # e^(-loss) at the worse end of each cell
 
 
 def _tails(size: float, slope: float) -> tuple[Cells, Cells]:
-    """Return the losses beyond the crossing on its long side, for each t and for no crossing, and on its short side."""
+    """Return cells of the privacy loss above the score's zero (``Z > -t``, for each t and for no zero) and below it."""
     edges = _edges(-size / 2)
     z = edges[1:]
     score = np.minimum(size, slope * np.maximum(z + _CROSSINGS[:, None], 0.0))

@@ -18,7 +18,7 @@ from pmtcore.accounting.budgets import checked_delta, log_delta
 from pmtcore.base.messages import number_between
 from pmtcore.base.roots import root
 
-# Points of the grid of losses, which are rounded up to it: a coarser grid states more, never less.
+# Points of the grid of losses, which are rounded up to it: a coarser grid gives a larger epsilon, never a smaller one.
 _LOSS_POINTS = 2**15
 # Factor on delta for the rounding errors of floating point.
 _DELTA_MARGIN = 1 + 1e-9
@@ -51,7 +51,7 @@ def mixed_epsilon(mu: float, pure: Sequence[float], delta: float) -> float:
     high = math.fsum(epsilons) + mu * (mu + 1) + 1e-9
     while gap(high) > 0:
         high *= 2
-    # A little above the root: on the private side.
+    # Rounded up, to the private side.
     solution = root(gap, 0.0, high, xtol=1e-10, rtol=1e-12) + 1e-9
     return min(solution, math.fsum(epsilons)) if mu == 0 else solution
 

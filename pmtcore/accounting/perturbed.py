@@ -23,7 +23,7 @@ from pmtcore.base.strict_json import Json
 from pmtcore.glm.losses import Loss
 
 CHOICES = ("recycle", "return")
-# Below, a release says nothing; above, e^epsilon has no use.
+# A smaller epsilon allows no useful release, a larger one protects nobody.
 _EPSILON_RANGE = (1e-6, 500.0)
 # Relative margin by which results are rounded to the private side.
 _PRIVATE_MARGIN = 1e-12
@@ -141,7 +141,7 @@ class BudgetSplit:
         choice: use of the retrieved budget, ``recycle`` or ``return``.
         noise_epsilon: epsilon at which the noise is drawn.
         jacobian_epsilon: cost of the Jacobian.
-        retrieved: part of the Jacobian's planned share that it does not need.
+        retrieved: planned cost of the Jacobian less its actual cost.
         promise: the guarantee: as planned if recycled, smaller if returned.
         noise: law of the noise.
         gdp: the mu of mu-GDP where that was proved directly; then the promise is its point at one delta.
@@ -260,8 +260,8 @@ def spend(terms: ObjectiveConstants, planned: ApproxDP, share: float = 0.5, choi
         terms: constants of the objective.
         planned: total budget.
         share: r of D. It decides how much counts as retrieved, and how much is returned.
-        choice: ``recycle`` draws the noise at all that the Jacobian leaves; ``return`` at ``share`` alone, and the
-            guarantee is smaller by the rest.
+        choice: ``recycle`` spends on the noise all of epsilon that the Jacobian leaves; ``return`` spends ``share`` of
+            epsilon on it, and states a smaller guarantee.
 
     Raises:
         InputError: the budget is out of range, or the modulus so small that the Jacobian alone costs more.
@@ -269,21 +269,23 @@ def spend(terms: ObjectiveConstants, planned: ApproxDP, share: float = 0.5, choi
     number_between("epsilon", planned.epsilon, *_EPSILON_RANGE)
     number_between("share", share, 0.01, 0.99)
     one_of("retrieved budget", choice, CHOICES)
-    most = _all_to_noise(terms, planned)
-    drawn = most if choice == "recycle" else min(share * planned.epsilon, most)
-    cost = jacobian_cost(terms, drawn, planned.neighbours, planned.delta)
-    total = planned.epsilon if choice == "recycle" else min(drawn + cost, planned.epsilon)
+    largest = _largest_noise_epsilon(terms, planned)
+    noise_epsilon = largest if choice == "recycle" else min(share * planned.epsilon, largest)
+    cost = jacobian_cost(terms, noise_epsilon, planned.neighbours, planned.delta)
+    total = planned.epsilon if choice == "recycle" else min(noise_epsilon + cost, planned.epsilon)
     retrieved = max((1 - share) * planned.epsilon - cost, 0.0)
     promise = ApproxDP(total, planned.delta, planned.neighbours)
-    noise = noise_for(terms, drawn * (1 - _PRIVATE_MARGIN), planned.delta, planned.neighbours, free=cost == 0.0)
-    return BudgetSplit(planned, share, choice, drawn, cost, retrieved, promise, noise)
+    drawn_at = noise_epsilon * (1 - _PRIVATE_MARGIN)
+    noise = noise_for(terms, drawn_at, planned.delta, planned.neighbours, free=cost == 0.0)
+    return BudgetSplit(planned, share, choice, noise_epsilon, cost, retrieved, promise, noise)
 
 
-def _all_to_noise(terms: ObjectiveConstants, planned: ApproxDP) -> float:
+def _largest_noise_epsilon(terms: ObjectiveConstants, planned: ApproxDP) -> float:
     """Return the largest ``eps_b`` with ``eps_b + Jacobian(eps_b) <= eps``."""
 
-    def over(drawn: float) -> float:
-        return drawn + jacobian_cost(terms, drawn, planned.neighbours, planned.delta) - planned.epsilon
+    def over(noise_epsilon: float) -> float:
+        cost = jacobian_cost(terms, noise_epsilon, planned.neighbours, planned.delta)
+        return noise_epsilon + cost - planned.epsilon
 
     if over(planned.epsilon) <= 0:
         return planned.epsilon
@@ -305,7 +307,12 @@ def noise_sd(radius: float, mu: float) -> float:
 
 
 def least_modulus(noise: float, reach: float = 1.0) -> float:
-    """Return ``2 s^2 reach``, the modulus from which on the Jacobian costs nothing (proofs/objective.md, 9.1)."""
+    """Return ``2 s^2 k``, the least modulus at which the Jacobian costs nothing (proofs/objective.md, 9.1).
+
+    Args:
+        noise: standard deviation s of the noise.
+        reach: k, the bound on the length of a row over the bound R on its weighted length; at least 1.
+    """
     if not reach >= 1:
         raise ValueError("reach must be at least 1")
     return 2 * noise**2 * reach

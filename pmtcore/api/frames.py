@@ -1,7 +1,7 @@
 """Tables from what users pass: frames of pandas, Polars and Arrow (through narwhals), or paths.
 
-Digests and tables are made here and never by the user. A digest of private rows stays in this process: it tells a
-repeated request from a new one, and leaves in no record.
+Digests and tables are made here and never by the user. A digest of private rows serves to recognise a repeated request;
+it stays in this process, and no record contains it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def table(data: object, role: Role) -> Table:
 
 
 def is_table(data: object) -> bool:
-    """Return True where it can be read as public rows, or as a second moment in their place."""
+    """Return True where the data can be read as public rows, or as a second moment in their place."""
     return isinstance(data, str | Path | Table | MomentTable) or narwhals_frame(data) is not None
 
 
 def is_empty(data: object) -> bool:
-    """Return True where it is a frame without rows."""
+    """Return True where the data are a frame without rows."""
     frame = None if isinstance(data, str | Path | Table) else _eager(data)
     return frame is not None and not len(frame)
 
@@ -59,7 +59,7 @@ def file_name(data: object) -> str:
 
 
 def digest(public: Table | MomentTable) -> str:
-    """Return what tells public data from others."""
+    """Return a digest that identifies public data."""
     if isinstance(public, Table):
         return public.sha256
     return hashlib.sha256(repr(public.columns).encode() + public.matrix.tobytes()).hexdigest()

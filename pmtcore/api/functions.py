@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _CURATOR = Curator("a notebook or script, run by whoever holds the private table")
 _FIT = ("ledger", "dataset", "key", "purpose", "public_rows", "lab", "seed", "quiet")
-_PILOT = 0.2  # share of an audit's runs that choose the pair of tables
+_SELECTION_SHARE = 0.2  # share of an audit's runs that choose the pair of tables
 
 
 @checked
@@ -89,7 +89,7 @@ class Figures:
 
     Attributes:
         frame: the figures.
-        words: what they are.
+        words: sentences that describe them.
     """
 
     frame: pd.DataFrame
@@ -107,7 +107,7 @@ class Figures:
 def describe(private: object, public: object, *, target: str, eta: float = 0.05, **choices: object) -> Figures:
     """Return the exact conditioning of the private rows before and after whitening, for the curator alone.
 
-    With it, rows that could not be read, and public rows that are private rows beyond what chance explains.
+    It also reports rows that could not be read, and more rows common to both tables than chance explains.
 
     Args:
         private: rows to describe: a frame or a path.
@@ -170,8 +170,8 @@ def compare(
     frame = pd.DataFrame([vars(summary) for summary in run.summaries().reveal(_CURATOR)])
     norm = run.reference_norm().reveal(_CURATOR)
     kind = Phrase.TYPICAL_DISTANCE if run.is_typical else Phrase.DISTANCE
-    place = ["mu"] if axis == "budget" else ["mu", "x"]
-    shown = frame[["method", *place, "error_median", "error_mean", "error_sd", "trials"]].set_index(["method", *place])
+    index = ["method", "mu"] if axis == "budget" else ["method", "mu", "x"]
+    shown = frame[[*index, "error_median", "error_mean", "error_sd", "trials"]].set_index(index)
     return Figures(shown, kind.sentence(value=norm))
 
 
@@ -196,7 +196,7 @@ def audit(
     trials: int = 2000,
     seed: int = 1,
 ) -> Audit | PeerAudit:
-    """Attack an estimator: a lower bound on its privacy against its claim.
+    """Attack an estimator, and compare the lower bound on its privacy loss with its claim.
 
     Args:
         estimator: the id of a method of the registry, with its claim ``mu``; or somebody else's, with its claim
@@ -232,9 +232,9 @@ def audit(
     fit = _fit_function(estimator)
     pairs = [tables] if tables is not None else neighbouring_pairs(rows, features, bound, response)
     if len(pairs) > 1:
-        pilot = max(int(trials * _PILOT / len(pairs)), 100)
-        audits = [audit_estimator(fit, pair, epsilon, delta, trials=pilot) for pair in pairs]
-        pairs = [pairs[int(np.argmax([abs(each.detections - each.false_alarms) for each in audits]))]]
+        per_pair = max(int(trials * _SELECTION_SHARE / len(pairs)), 100)
+        audits = [audit_estimator(fit, pair, epsilon, delta, trials=per_pair) for pair in pairs]
+        pairs = [pairs[int(np.argmax([abs(audit.detections - audit.false_alarms) for audit in audits]))]]
     return audit_estimator(_shifted(fit, trials), pairs[0], epsilon, delta, trials=trials)
 
 
@@ -256,5 +256,5 @@ def _fit_function(estimator: object) -> Fit:
 
 
 def _shifted(fit: Fit, by: int) -> Fit:
-    """Return the fit with other run numbers than the pilot's."""
+    """Return the fit with run numbers that the choice of a pair did not use."""
     return lambda x, y, run: fit(x, y, run + 4 * by + 10**8)

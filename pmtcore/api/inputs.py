@@ -41,7 +41,7 @@ def budgets_of(mu: float | Sequence[float]) -> list[float]:
         InputError: one is no number, or out of range.
     """
     given = [mu] if isinstance(mu, str) else np.atleast_1d(mu).tolist()
-    return [number_between("mu", each, *MU_RANGE) for each in given]
+    return [number_between("mu", value, *MU_RANGE) for value in given]
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -74,13 +74,13 @@ def check_not_empty(given: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The model to fit, as the user names its columns."""
+    """Model to fit: the user's choices of columns and coding, and a declared schema."""
 
     choices: Choices
     schema: Schema | None = None
 
     def public_data(self, public: object, public_rows: int | None) -> tuple[PublicData, tuple[str, ...]]:
-        """Return the public side alone, and what to know about its columns.
+        """Return the public data alone, and notes on its columns.
 
         Raises:
             InputError: as :func:`pmtcore.tables.problem.prepare`.
@@ -89,20 +89,20 @@ class Inputs:
         return public_alone(shown, self.choices, public_rows)
 
     def prepared(self, private: object, public: object, public_rows: int | None = None) -> tuple[Problem, Design, str]:
-        """Return both tables as a problem, how new rows are read, and a key that identifies the tables in this process.
+        """Return both tables as a problem, the design for new rows, and a key of the tables within this process.
 
         No private row is read.
 
         Raises:
             InputError: as :func:`pmtcore.tables.problem.prepare`.
         """
-        hidden = frames.table(private, "private")
+        rows = frames.table(private, "private")
         shown = public if isinstance(public, MomentTable) else frames.table(public, "public")
-        problem = prepare(hidden, shown, self.choices, public_rows=public_rows, schema=self.schema)
-        problem = replace(problem, notes=(*open_findings(hidden, shown, self.choices, self.schema), *problem.notes))
+        problem = prepare(rows, shown, self.choices, public_rows=public_rows, schema=self.schema)
+        problem = replace(problem, notes=(*open_findings(rows, shown, self.choices, self.schema), *problem.notes))
         if problem.design is None:
             raise ValueError("a problem from tables has a design")
-        return problem, problem.design, f"{hidden.sha256} {frames.digest(shown)} {self.choices.formula}"
+        return problem, problem.design, f"{rows.sha256} {frames.digest(shown)} {self.choices.formula}"
 
 
 def schema_of(given: Mapping[str, Any] | str | Path | None) -> Schema | None:

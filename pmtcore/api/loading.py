@@ -27,7 +27,7 @@ from pmtcore.tables.design import Design
 if TYPE_CHECKING:
     from pmtcore.explore.moment import Moment
 
-_MOST_FREEDOM = 1e6  # no quantile tells such degrees of freedom from more
+_MOST_FREEDOM = 1e6  # degrees of freedom from which quantiles no longer differ from the normal ones
 
 
 def load(path: str | Path) -> Results | Moment:
@@ -53,7 +53,7 @@ def load(path: str | Path) -> Results | Moment:
 
 
 def loaded(fields: Mapping[str, Any]) -> Results:
-    """Return the results of a release in plain fields, whoever wrote them.
+    """Return the results of a release in plain fields.
 
     Raises:
         InputError: no release, or of a later version.
@@ -73,8 +73,8 @@ def results_of(record: ReleaseRecord, spent: str = "", design: Design | None = N
 
     Args:
         record: plain fields, as :meth:`pmtcore.releases.record.Release.as_dict` writes them.
-        spent: what the fit did to the budget, one sentence.
-        design: how new rows become features; ``None``: predictions are refused.
+        spent: sentence on the spend of the fit.
+        design: design that turns new rows into features; ``None``: predictions are refused.
     """
     bands, released = bands_of(record), record.get("released", {})
     coefficients = np.array(list(record["coefficients"].values()), dtype=float)
@@ -122,7 +122,7 @@ def _centre_and_freedom(values: np.ndarray, bands: Bands | None) -> tuple[np.nda
         return bands.centre, bands.freedom
     total = np.sqrt(np.sum(np.square(list(bands.parts.values())), axis=0))
     ratio = (bands.high - bands.low) / 2 / np.maximum(total, 1e-300)
-    return (bands.low + bands.high) / 2, np.array([_degrees_of_freedom(one) for one in ratio])
+    return (bands.low + bands.high) / 2, np.array([_degrees_of_freedom(value) for value in ratio])
 
 
 def _degrees_of_freedom(ratio: float) -> float:

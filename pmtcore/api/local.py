@@ -74,14 +74,14 @@ class Published:
             family, positive = fields.pop("family", family), fields.pop("positive", None)
             raw = json.dumps(fields).encode()
         except (ValueError, AttributeError, TypeError, RecursionError):
-            pass  # said by the configuration's own reader
+            pass  # Configuration.from_json raises the error
         made = Configuration.from_json(raw)
         if not isinstance(family, str) or not (positive is None or isinstance(positive, str)):
             raise InputError(FaceMessage.NOT_A_CONFIGURATION)
         return cls(made, one_of("family", family, FAMILIES), positive)
 
     def choices(self, family: str | None = None, positive: str | None = None) -> Choices:
-        """Return how a device's table is read."""
+        """Return the choices by which a device's table is read."""
         made = self.configuration
         return Choices(
             target=made.target,
@@ -107,7 +107,7 @@ def configure(
 
     Args:
         public: public rows.
-        epsilon: budget of a report, purely epsilon (PrivUnit); this or ``mu``.
+        epsilon: budget of a report, as pure epsilon (PrivUnit); either this or ``mu``.
         mu: budget of a report, as mu-GDP.
         scheme: ``whitened`` sends a score, ``moments`` second moments (paper C).
         people: expected number of reports.
@@ -162,7 +162,7 @@ def aggregate(public: PublicData, made: Configuration, tally: Tally, link: str |
 
 
 def _forged(plan: LocalPlan, made: Configuration, tally: Tally) -> list[float | None]:
-    """Compute how far one forged report can move each coefficient; nothing where that would take too many fits."""
+    """Compute how far one forged report can move each coefficient; None where that would take too many fits."""
     if made.dimension > MOST_NUMBERS:
         return [None] * made.d
     sd = float(np.sqrt(tally.square / tally.accepted / made.dimension))
@@ -204,11 +204,11 @@ class LocalClient:
     def report(self, rows: object) -> list[str]:
         """Make a report for each row (a frame or a path), one JSON text each. Reporting a row twice spends twice.
 
-        Every row answers: one with a missing value too, so that its report does not tell.
+        A row with a missing value is reported too, so that a missing report reveals nothing.
         """
         made = self.published.configuration
-        own = device_rows(frames.table(rows, "private"), made.names, self.published.choices())
-        reports = (made.randomize(features, response, SecureNoise()) for features, response in own)
+        blocks = device_rows(frames.table(rows, "private"), made.names, self.published.choices())
+        reports = (made.randomize(features, response, SecureNoise()) for features, response in blocks)
         return [line for block in reports for line in report_lines(block, made.digest)]
 
     def __repr__(self) -> str:
@@ -224,7 +224,7 @@ class LocalAggregator:
         public: public rows, a frame or a path.
         target: the response.
         epsilon, mu: the budget of each report, one of the two.
-        family: what is fitted unless :meth:`fit` says otherwise.
+        family: family that is fitted unless :meth:`fit` names another.
         features, intercept, positive: as in the estimators.
         scheme, people, response_bound: as in :func:`configure`.
 
@@ -263,9 +263,9 @@ class LocalAggregator:
         return text
 
     def add(self, reports: Iterable[str] | str | Path) -> Mapping[str, int]:
-        """Count reports in, one JSON text each, or replace what was counted by a file of them; returns the counts.
+        """Add reports, one JSON text each, or replace all earlier ones by those of a file; returns the counts.
 
-        What does not fit the rules is counted by its reason and left out of the mean.
+        Reports that violate the protocol are counted by the reason and excluded from the mean.
         """
         if isinstance(reports, str | Path):
             self.tally = tally_file(Path(reports), self.published.configuration)

@@ -43,10 +43,10 @@ _LABELS = ("logistic", "boosting")
 
 
 class Parametrized:
-    """An object whose constructor only stores its arguments, under their names: scikit-learn's conventions by hand.
+    """Base of objects whose constructor only stores its arguments, as scikit-learn requires; it needs no scikit-learn.
 
-    With scikit-learn at hand its ``clone``, ``Pipeline`` and searches find what they look for. A clone has the
-    parameters and nothing else: no ledger, no key, no release.
+    scikit-learn's ``clone``, ``Pipeline`` and searches accept such objects. A clone has the parameters only: no ledger,
+    no key, no release.
     """
 
     @classmethod
@@ -101,17 +101,17 @@ class PrivateModel(Parametrized, Reported):
 
     Args:
         mu, rho, epsilon, delta: the total budget, in one unit: ``mu``, or ``rho``, or ``epsilon`` with ``delta``. With
-            ``mu`` or ``rho``, ``delta`` is where epsilon is stated.
+            ``mu`` or ``rho``, ``delta`` is the one at which epsilon is stated.
         method: an id of the registry; ``None``: the recommended one.
         settings: parameters of the method, by name.
         formula: such as ``"y ~ age + C(sex)"``, in place of ``target`` and ``features``.
         features: columns to use; ``None``: all that both tables have, without row numbers and identifiers.
-        intercept: whether there is one.
+        intercept: whether the model has one.
         family: what is fitted: ``gaussian`` or ``poisson``, for a classifier ``logistic`` or ``boosting``; ``None``:
             the first of these.
         missing, unseen: what becomes of a missing value and of a category that no public row has.
-        levels: declared categories by column; of one of kind ``coded`` the numbers that stand for a missing
-            value, of one of kind ``capped`` the number that larger ones count as.
+        levels: declared categories by column; for a column of kind ``coded`` the numbers that stand for a missing
+            value, for one of kind ``capped`` the largest number, as which larger ones count.
         kinds: columns to be read as ``number``, ``coded`` (numbers; those declared as its levels stand for a missing
             value), ``capped`` (numbers, at most the one declared as its level), ``level``, ``caseless`` (levels that
             differ in capitals or blanks alone are one), ``with-unknown`` (levels, a missing cell has one of its
@@ -119,19 +119,20 @@ class PrivateModel(Parametrized, Reported):
             ``percent``, ``euro``, ``dollar``, ``pound`` or an example such as ``like 1.234,50 CHF``, whatever the
             public rows suggest.
         overlap: why public rows may be private rows too; the record keeps it (see :func:`describe`).
-        public_ridge: for columns that are collinear in the public rows.
+        public_ridge: ridge added to the public second moment, for columns that are collinear in the public rows.
         lam: ridge penalty of a family other than the linear one; ``None``: a weak prior, which the rows outweigh.
         positive: the label that counts as 1.
-        covariates: ``public`` declares that all columns but the target are known anyway, of every private row; method
+        covariates: ``public`` declares that all columns but the target are public for every private row; method
             ``response-moment`` then protects the responses alone.
-        collinear: ``drop`` columns that others give away in the public rows, or ``refuse`` them.
-        person: the column that says whose a row is.
+        collinear: ``drop`` columns that are linear combinations of others in the public rows, or ``refuse`` them.
+        person: the column that identifies the person of a row.
         rows_per_person: how many rows one person may have.
         person_rule: which rows of a person count: the ``first`` ones, or their ``mean``.
-        cluster: a column of the public rows whose groups have rows alike: errors are clustered by it. With ``person``
-            and several rows of each, that column where the public rows have it.
-        weights: the column that says how much a row counts, in both tables.
-        exposure: the column that says how long, or how many, a count is of, in both tables: rates are modelled.
+        cluster: a column of the public rows by which standard errors are clustered; ``None``: the column of
+            ``person``, where a person has several rows and the public rows have that column.
+        weights: the column of the weights of rows, in both tables.
+        exposure: the column of exposures (the time or number that a count refers to), in both tables: rates are
+            modelled.
         schema: a declared schema, in place of what the public rows suggest: plain fields, or a path.
     """
 
@@ -250,19 +251,19 @@ class PrivateModel(Parametrized, Reported):
         """Spend the budget, once, and fit; says what was spent.
 
         The spend is written to the ledger before a private row is read. The same fit on the same tables in this process
-        finds the release that was made and spends nothing; another ``key`` asks for a new one.
+        returns the earlier release and spends nothing; another ``key`` makes a new release.
 
         Args:
             private: a frame (pandas, Polars, Arrow) or a path, one row per person.
             public: the same with public rows, or a second moment matrix; always needed, ``None`` is refused.
             target: the response; or a formula of the model.
             ledger: where the spend is kept: a file, a database's address, a :class:`Ledger`; ``None``: your own.
-            dataset: whose cap in the ledger it counts against; ``None``: the file's name, or for a frame a name that
-                its fingerprint gives, so that another frame has an account of its own.
+            dataset: data set against whose cap in the ledger the spend counts; ``None``: the file's name, or for a
+                frame a name from its fingerprint, so that each frame has its own account.
             key: name of this release; the same key again spends nothing.
             purpose: what the release is for, kept in the ledger.
             public_rows: rows behind a moment matrix, if known.
-            lab: outside any ledger: a lab figure, which may not leave. So is what a ``seed`` makes.
+            lab: release without a ledger; the result is a lab figure, which may not leave, as it is with a ``seed``.
             seed: of the noise, for the lab.
             quiet: say nothing; ``spent_`` holds the sentence.
 
@@ -284,9 +285,9 @@ class PrivateModel(Parametrized, Reported):
         check_not_empty(named)
         options = SpendOptions(dataset, ledger, key, purpose or "", lab, seed, frames.file_name(private))
         self.release_, self.record_, self.spent_ = spend(problem, request, options, tables)
-        # A key that was released before gives the release kept with it, whose rows were read by its own design.
-        again = self.record_.get("design") if self.spent_.repeated else None
-        self._design = Design.from_dict(again) if again else design
+        # A repeated key returns the stored release, whose design may differ from this one.
+        stored_design = self.record_.get("design") if self.spent_.repeated else None
+        self._design = Design.from_dict(stored_design) if stored_design else design
         self._read()
         if not quiet:
             sys.stdout.write(self.spent_.sentence + "\n")
@@ -315,7 +316,7 @@ class PrivateModel(Parametrized, Reported):
 
     @property
     def guarantee_(self) -> Guarantee:
-        """Return what the release promises, in all units; ``guarantee_.words`` is a sentence."""
+        """Return the guarantee of the release, in all units; ``guarantee_.words`` is a sentence."""
         self._fitted()
         return self.release_.guarantee
 
@@ -375,10 +376,9 @@ class PrivateRegressor(PrivateModel):
     """A private regression of a number: ``family`` gaussian (linear) or poisson.
 
     Attributes:
-        coef_: (d,), the intercept apart in ``intercept_``; names in ``coef_names_``.
+        coef_: (d,), without the intercept, which is ``intercept_``; names in ``coef_names_``.
         feature_names_in_: columns of the table that were used.
-        release_, record_, spent_, guarantee_: the release, its plain record, what it did to the budget, what it
-            promises.
+        release_, record_, spent_, guarantee_: the release, its plain record, its spend and its guarantee.
 
     >>> PrivateRegressor(mu=1.0)
     PrivateRegressor(mu=1.0)

@@ -1,8 +1,8 @@
-"""One fit, one spend: the ledger it is written to, and what is said about it.
+"""Spend of a fit: the ledger that records it, and the sentence about it.
 
-A fit repeated in one process (a notebook's cell run again, a clone with the same parameters on the same rows) finds the
-release that was made and spends nothing. What tells it is a digest of both tables and the request, kept in this process
-only.
+A fit repeated in one process (a notebook's cell run again, a clone with the same parameters on the same rows) returns
+the earlier release and spends nothing. It is recognised by a digest of both tables and the request, which stays in this
+process.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from pmtcore.tables.fingerprint import public_digest
 from pmtcore.tables.named import is_demo
 from pmtcore.tables.problem import Problem
 
-_MARK = 8  # hexadecimal digits: two of a thousand frames are taken for one with odds of 1 in 9,000
+_MARK = 8  # hexadecimal digits of a digest in a name: two of 1,000 frames have the same with probability 1/9,000
 _MADE: dict[str, str] = {}  # digest of a request with its tables -> key in the ledger
 
 
@@ -34,9 +34,10 @@ class SpendOptions:
 
     Attributes:
         ledger: a file, a database's address, a ledger; ``None``: the user's own.
-        dataset: whose cap in the ledger it counts against; ``None``: the file's, or a name by the frame's fingerprint.
-        key: a name for this release: repeating it repeats the outcome. ``None``: one is made.
-        lab, seed: outside any ledger, or with repeatable noise: the result is a lab figure.
+        dataset: data set against whose cap the spend counts; ``None``: the file's, or a name from the frame's
+            fingerprint.
+        key: name of this release; repeating it returns the same release. ``None``: a random one.
+        lab, seed: release without a ledger, or with repeatable noise: the result is a lab figure.
         file: name of the private file, empty for a frame.
     """
 
@@ -54,7 +55,7 @@ class Spent:
     """Public record of the budget that a fit spent.
 
     Attributes:
-        mu: what is spent: of a person, where one may have several rows.
+        mu: spent budget; that of a person, where one may have several rows.
     """
 
     mu: float
@@ -79,8 +80,8 @@ class Spent:
         of_cap = Phrase.ACCOUNT if self.cap is None else Phrase.ACCOUNT_OF_CAP
         account = "" if self.total is None else f", {of_cap.sentence(spent=self.total, cap=self.cap)}"
         kind = SpendMessage.REPEATED if self.repeated else SpendMessage.SPENT
-        said = kind.sentence(mu=self.mu, dataset=self.dataset, place=self.place, account=account, key=self.key)
-        return f"{said} {SpendMessage.OTHER_ROWS.sentence(dataset=self.dataset)}" if self.other_rows else said
+        spent = kind.sentence(mu=self.mu, dataset=self.dataset, place=self.place, account=account, key=self.key)
+        return f"{spent} {SpendMessage.OTHER_ROWS.sentence(dataset=self.dataset)}" if self.other_rows else spent
 
 
 def spend(
@@ -95,7 +96,7 @@ def spend(
         tables: digest of both tables, to recognise a repetition in this process.
 
     Returns:
-        The release, its record in plain fields, and what it did to the budget.
+        The release, its record in plain fields, and its spend.
 
     Raises:
         InputError: as :func:`pmtcore.releases.release.recorded_release`.
@@ -139,19 +140,19 @@ def _book(ledger: Ledger | str | Path | None) -> tuple[Ledger, bool]:
 
 
 def unnamed(problem: Problem, ledger: Ledger) -> str:
-    """Return the data set's name for a frame without one: it tells frames apart, and says nothing of their rows.
+    """Return a name for the data set of a frame, which distinguishes frames and reveals nothing of their rows.
 
-    The fingerprint is taken under the ledger's key, so that nobody else can compare it with that of a guess. Frames
-    that share rows spend together under whatever names, see :meth:`Ledger.admit`.
+    The fingerprint is taken under the ledger's key, so that nobody else can compute that of a guessed frame. Frames
+    that share rows share an account under any names, see :meth:`Ledger.admit`.
     """
     mark = "" if problem.table is None else seal(ledger.fingerprint_key, problem.table.sha256)
     return f"unnamed table {mark[:_MARK]}".strip()
 
 
 def _asked(problem: Problem, ledger: Ledger) -> tuple[object, ...]:
-    """Return what distinguishes two questions about the same tables: all that a release is made from but the cells.
+    """Return everything but the cells that a release depends on, to distinguish requests on the same tables.
 
-    A schema and the rows behind a public moment change what is public, declared rows change n.
+    A schema and the number of rows behind a public moment change the public data, declared rows change n.
     """
     design = None if problem.design is None else problem.design.as_dict()
     public = public_digest(problem.public, ledger.fingerprint_key)

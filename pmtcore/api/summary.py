@@ -35,7 +35,7 @@ class Expectation:
     Attributes:
         rows: one record for each method, budget and coefficient.
         verdicts: whether the private rows can help, a sentence for each budget.
-        notes: what to know about the public columns: which are left out, or may be read otherwise than meant.
+        notes: on the public columns: which are dropped, and which may be read otherwise than meant.
     """
 
     rows: tuple[PlanRow, ...]
@@ -46,8 +46,9 @@ class Expectation:
     def frame(self) -> pd.DataFrame:
         """Return the rows as a frame: privacy, sampling and truncation standard errors, the 95 % half-width.
 
-        The half-width is what a release is expected to state; ``half_width_median`` goes by how far releases come to
-        lie from the non-private fit, ``half_width_low`` and ``half_width_high`` are the ends of its 80 % interval.
+        ``half_width`` is what a release is expected to state, ``half_width_median`` the median according to the
+        distances of calibrated releases from the non-private fit, with ``half_width_low`` and ``half_width_high`` as
+        the ends of its 80 % interval.
         """
         import pandas as pd  # noqa: PLC0415  # as above
 

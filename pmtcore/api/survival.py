@@ -1,8 +1,8 @@
 """Piecewise-exponential survival: rows of persons and periods, hazard ratios, survival curves (docs/survival.md).
 
 Within each period the hazard is constant, so events are counts whose exposure is the time at risk: a Poisson regression
-with an exposure. Everybody has a row for every period, with no time at risk where they were gone before: the number of
-rows then says nothing about anybody's time.
+with an exposure. Every person has a row for every period, with time at risk 0 after the end of their observation, so
+that the number of rows reveals nobody's time.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,10 @@ def person_periods(frame: pd.DataFrame, *, duration: str, event: str, cuts: Sequ
 
     Args:
         frame: one row a person.
-        duration: the column that says how long somebody was seen; missing or negative: no time at risk is known.
-        event: the column that says whether the event ended it (1, True) or something else did (0, False); else missing.
-        cuts: where one period ends and the next begins, ascending and positive; the last period has no end. Public.
+        duration: column of the times under observation; missing or negative where the time at risk is not known.
+        event: column that is 1 or True where the event ended the observation, 0 or False where it is censored; other
+            values are missing.
+        cuts: boundaries between periods, ascending and positive; the last period has no end. Public.
 
     Returns:
         The other columns repeated, with ``person``, ``period`` (a label such as ``p1``), ``at_risk`` and ``event``.
@@ -46,7 +47,7 @@ def person_periods(frame: pd.DataFrame, *, duration: str, event: str, cuts: Sequ
     time, ended = (numbers(cells.column(j).combine_chunks()) for j in (0, 1))
     time = np.where(time >= 0, time, np.nan)[:, None]
     ended = np.where((ended == 0) | (ended == 1), ended, np.nan)
-    # By place: what is in the index may be there twice.
+    # By position, since labels of the index may occur twice.
     rows = frame[others].iloc[np.repeat(np.arange(count), periods)].reset_index(drop=True)
     rows[PERSON] = np.repeat(np.arange(count), periods)
     rows[PERIOD] = np.tile([f"p{k + 1}" for k in range(periods)], count)
@@ -56,7 +57,7 @@ def person_periods(frame: pd.DataFrame, *, duration: str, event: str, cuts: Sequ
 
 
 def hazard_ratios(results: Results, level: float = 0.95) -> pd.DataFrame:
-    """Return ``exp`` of each coefficient with its limits, the intercept and the periods left out.
+    """Return ``exp`` of each coefficient with its limits, without the intercept and the periods.
 
     Raises:
         InputError: no regression of counts.
@@ -74,9 +75,9 @@ def hazard_ratios(results: Results, level: float = 0.95) -> pd.DataFrame:
 def survival_curve(
     results: Results, person: pd.DataFrame, *, cuts: Sequence[float], times: Sequence[float]
 ) -> np.ndarray:
-    """Return the chance (times,) that somebody like this one row is still without an event at these times."""
+    """Return the survival probabilities (times,) of a person with the covariates of this one row."""
     longest = person.iloc[:1].assign(duration_=float(max(times)), event_=0)
     rows = person_periods(longest, duration="duration_", event="event_", cuts=cuts)
     edges = np.array([0.0, *cuts, np.inf])
-    spent = np.maximum(np.minimum(np.asarray(times, dtype=float)[:, None], edges[1:]) - edges[:-1], 0.0)
-    return np.asarray(np.exp(-spent @ np.asarray(results.predict(rows), dtype=float)))
+    at_risk = np.maximum(np.minimum(np.asarray(times, dtype=float)[:, None], edges[1:]) - edges[:-1], 0.0)
+    return np.asarray(np.exp(-at_risk @ np.asarray(results.predict(rows), dtype=float)))

@@ -1,4 +1,4 @@
-"""Fits side by side, as Stata's esttab and fixest's etable print them: releases, public fits, others' fits."""
+"""Tables of several fits side by side, as of Stata's esttab and fixest's etable: releases, public and other fits."""
 
 from __future__ import annotations
 
