@@ -1,6 +1,6 @@
-"""Several releases as one: a model confirmed on the same rows, and moments of disjoint tables added.
+"""Combination of releases: a model confirmed on the same rows, and moments of disjoint tables added.
 
-The chosen model is released once more with ``joint-pmt``, and both releases are combined by their whole covariances
+The chosen model is released once more with ``joint-pmt``, and both releases are combined by their full covariances
 (proofs/moment.md, 18.5). Moments of several sites or years under one public whitening become one analysis
 (:func:`combined_record`).
 """
@@ -21,19 +21,19 @@ from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT, joint, public_from_rows
 from pmtcore.tables.problem import Problem
 
-_SAME = 1e-9  # relative: coordinates that were written and read again differ by less
+_SAME = 1e-9  # relative tolerance of equal coordinates: those that were written and read again differ by less
 
 
 @dataclass(frozen=True, eq=False)
 class _ChosenModel:
-    """From a row of the given columns to the chosen features and response; derived columns by their public rules."""
+    """Map from rows of the given columns to the chosen features and response, derived columns included."""
 
     record: Record
     response: int
     features: tuple[int, ...]
 
     def __call__(self, features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derive columns row by row; a row that overflows in a derived column becomes zeros."""
+        """Return features and response of rows; a row that overflows in a derived column becomes zeros."""
         rows = self.record.derived.extend(joint(features, response))
         finite = np.all(np.isfinite(rows), axis=1)
         if not np.all(finite):
@@ -73,12 +73,12 @@ def problem_of(problem: Problem, record: Record, fit: Regression) -> Problem:
 
 @dataclass(frozen=True, eq=False)
 class ConfirmedModel:
-    """A chosen model from both releases.
+    """A chosen model, estimated from both releases.
 
     Attributes:
         coefficients: (q,).
-        privacy: covariance (q, q) of noise and of what was taken from public rows.
-        truncation: (q,), variances, those of the two taken to go the same way.
+        privacy: covariance (q, q) of the noise and of quantities estimated from public rows.
+        truncation: (q,), variances, with the truncation errors of both releases taken as perfectly correlated.
         sampling: (q,), variances, common to both releases: the rows are the same.
         second: limits (q,), (q,) of the second release alone.
     """
@@ -118,9 +118,9 @@ class ConfirmedModel:
 def confirmed(mine: Regression, other: Mapping[str, Any]) -> ConfirmedModel:
     """Return a regression combined with the record of a ``joint-pmt`` release of the same question on the same rows.
 
-    Each estimate counts by the inverse of its covariance of noise and truncation, whole matrices: the second by
-    ``W = A (A + B)^{-1}``. Their noises are independent; truncation takes the same far rows from both, so its parts are
-    added in length, not in square; sampling is common to both and counts once.
+    The estimates are combined by the inverses of their covariances A and B of noise and truncation: the second has the
+    weight ``W = A (A + B)^{-1}``. The noises are independent. Both releases truncate the same long rows, so their
+    truncation errors add as standard deviations, not as variances. Sampling is common to both and counts once.
 
     Raises:
         InputError: the record is of another question or method, or of other rows.
@@ -169,12 +169,12 @@ def combined_record(records: Sequence[Record], disjoint: str) -> Record:
     """Return the record of all tables together (proofs/results.md, 3).
 
     Each ``M_k`` is a mean over ``n_k`` rows with noise ``sigma_k``; ``M = sum n_k M_k / N`` is the mean over all, with
-    noise ``sqrt(sum n_k^2 sigma_k^2)/N``. Nothing private is read. Where nobody is in two tables each person keeps the
-    guarantee of their own table; so that must be stated, and moments that share a table are refused.
+    noise ``sqrt(sum n_k^2 sigma_k^2)/N``. Nothing private is read. If nobody is in two tables, each person keeps the
+    guarantee of their own table; the caller must therefore state why, and moments that share a table are refused.
 
     Args:
         records: one of each table, with the same columns and coordinates.
-        disjoint: why nobody is in two of the tables; kept by the caller.
+        disjoint: why nobody is in two of the tables; the caller stores it.
 
     Raises:
         InputError: fewer than two, no reason, other columns or coordinates, or one table twice.
@@ -205,7 +205,7 @@ def combined_record(records: Sequence[Record], disjoint: str) -> Record:
 
 
 def _check_alike(one: Record, other: Record) -> None:
-    """Raise unless two moments are of the same columns in the same coordinates."""
+    """Raise unless two moments have the same columns in the same coordinates."""
     same = json.dumps(_columns(one)) == json.dumps(_columns(other)) and one.root.shape == other.root.shape
     if not same:
         raise InputError(ExploreMessage.OTHER_COLUMNS)

@@ -17,7 +17,7 @@ from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.methods.joint_moment.linear import State
 from pmtcore.public.bands import ErrorPart, limits
 
-_CLOSEST = 1e-9  # of the largest share: two that are closer are the same in doubles
+_CLOSEST = 1e-9  # times the largest variance share: two shares that are closer count as equal in doubles
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ def figures(
         state: the released moment with its errors.
         values: the functions at the released moment (q,).
         gradients: their derivatives (q, D, D) by the entries of the moment, in the mechanism's coordinates.
-        within: range of the functions, to which limits are cut; ``None``: none.
-        completed: whether what truncation took was added back from public rows; its bias is then no part of the error,
-            and its variance is.
+        within: range of the functions, to which limits are clipped; ``None``: none.
+        completed: whether the truncation bias, estimated from public rows, was added back; then its variance, and not
+            the bias, is part of the error.
     """
     influence = state.influence
     mean, spread = influence.residual_moments(gradients)
@@ -69,7 +69,7 @@ def figures(
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """Means and covariances of the columns, what truncation took added back; the constant is the first column."""
+    """Means and covariances of the columns, corrected for truncation; the constant is the first column."""
 
     state: State
 
@@ -174,23 +174,24 @@ class Marginals:
         derivatives = []
         for k, value in enumerate(values):
             x = vectors[:, k]
-            own = np.einsum("j,ja,jb->ab", x**2, u, u)  # standardizing takes it off
+            own = np.einsum("j,ja,jb->ab", x**2, u, u)  # from the derivative of the standard deviations
             derivatives.append(_symmetric_product(x @ u, x @ u) - value * own)
         d = len(values)
         return figures(self.state, values / d, np.array(derivatives) / d, (0.0, 1.0), completed=True), vectors
 
     def loadings(self, count: int) -> Estimates:
-        """Return the loadings of the first components, those of the first first: (count d,).
+        """Return the loadings of the first components, component by component: (count d,).
 
         Perturbation of eigenvectors, ``dx_k = sum over l of x_l (x_l' dr x_k)/(lambda_k - lambda_l)``: where two shares
-        are close, the components are not told apart and the bands span everything.
+        are close, the components are not identified and the bands span the whole range.
         """
         u, values, vectors = self._eigenvectors()
         projected, derivatives = vectors.T @ u, []
         for k in range(count):
             moved = np.zeros((len(values), *self.state.moment.shape))
             for l in (l for l in range(len(values)) if l != k):  # noqa: E741  # the other component
-                own = np.einsum("j,ja,jb->ab", vectors[:, l] * vectors[:, k], u, u)  # standardizing takes it off
+                # From the derivative of the standard deviations.
+                own = np.einsum("j,ja,jb->ab", vectors[:, l] * vectors[:, k], u, u)
                 turn = _symmetric_product(projected[l], projected[k]) - (values[k] + values[l]) / 2 * own
                 apart = values[k] - values[l]
                 gap = math.copysign(max(abs(apart), _CLOSEST * values[0]), apart or 1.0)
@@ -201,7 +202,7 @@ class Marginals:
         )
 
     def groups(self, value: int, dummies: Sequence[int]) -> tuple[Estimates, np.ndarray]:
-        """Return means of one column where each dummy is 1, then where all are 0; and the shares of rows.
+        """Return means of one column where each dummy is 1, then where all are 0; and the shares of rows in each.
 
         Raises:
             InputError: no dummies.

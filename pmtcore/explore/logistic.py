@@ -1,8 +1,9 @@
 """Logistic regression of a 0/1 column from a released moment and public rows (proofs/moment.md, 18.4).
 
-The linear probability model of the private rows is released. The logistic model looked for is the one whose
-probabilities, on public rows, have that same linear model: ``mean w x phi'(x'b) = (mean w x x') beta``, convex in b.
-Its floor is what public rows do not say about the curve: at most ``1/m`` times the variance of ``phi'(x'b) - x'beta``.
+The linear probability model ``beta`` of the private rows is released. The logistic coefficients b are those whose
+probabilities, on public rows, have the same linear model: ``mean w x phi'(x'b) = (mean w x x') beta``, the minimum of a
+convex function of b. Their *floor* is the error that m public rows leave even without noise: its variance is at most
+``1/m`` times that of ``phi'(x'b) - x'beta``.
 """
 
 from collections.abc import Mapping
@@ -21,9 +22,9 @@ from pmtcore.methods.joint_moment.influence import RowInfluence
 from pmtcore.public.bands import ErrorPart, limits
 from pmtcore.public.moments import INTERCEPT
 
-# Mean gradient at which the fit ends: far below what is printed of a coefficient.
+# Norm of the mean gradient at which the fit ends: it changes no printed digit of a coefficient.
 _TOLERANCE = 1e-11
-_RIDGE = 1e-4  # of the mean slope: a solution even where classes are separated
+_RIDGE = 1e-4  # ridge over the mean slope, so that a solution exists even where classes are separated
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Logistic:
     note: str
 
     def chance(self, values: Mapping[str, float]) -> float:
-        """Return the chance of the label at values of the features by name; the intercept needs none.
+        """Return the probability of the label at values of the features by name; the intercept needs none.
 
         Raises:
             KeyError: a feature has no value.
@@ -45,7 +46,7 @@ class Logistic:
         return float(expit(score))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields under the keys of a release; the floor is a part of its own."""
+        """Return the fields under the keys of a release; the floor is a separate part of the error."""
         parts = {"privacy": self.bands.privacy, "sampling": self.bands.sampling, "floor": self.floor}
         if self.bands.truncation is not None:
             parts["truncation"] = self.bands.truncation

@@ -1,8 +1,8 @@
-"""A released joint moment, opened: regressions and pictures by name, and how many models were looked at.
+"""A released joint moment, opened: regressions and figures by column names, and the number of models examined.
 
-A record may be released without the public rows, since whoever has it could read them. They are public, and the
-released moment does not depend on whether they go along, so they can join it later, at no further cost: logistic
-regressions need them (proofs/moment.md, 18.4).
+A record may be released without the public rows, which its readers could otherwise see. The released moment does not
+depend on whether they are included, so they can be added later at no further cost: logistic regressions need them
+(proofs/moment.md, 18.4).
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from pmtcore.public.moments import INTERCEPT, PublicData
 from pmtcore.tables.formula import Factor, category, columns_of, parse
 from pmtcore.tables.sources import narwhals_frame
 
-_LOADINGS = 5  # components with bands: more explain little, and each costs as much
+_LOADINGS = 5  # components with bands: further ones explain little, and each takes as long
 MARK = "synthetic"
-_MOST = 1_000_000  # rows; more make no code easier to try
+_MOST = 1_000_000  # most synthetic rows: enough to try code on
 _METHOD = "joint-moment"
 
 
@@ -62,7 +62,7 @@ def read_formula(formula: str, names: Sequence[str], given: Sequence[str]) -> tu
     Args:
         formula: what the user wrote.
         names: all columns of the record.
-        given: those that were given before the release, without derived ones.
+        given: the columns without derived ones.
 
     Raises:
         InputError: no formula, an unknown name, or a column twice.
@@ -92,7 +92,7 @@ def column(name: str, names: Sequence[str]) -> str:
 
 
 def dummies(name: str, names: Sequence[str]) -> list[str]:
-    """Return the 0/1 columns that levels of a column have in the record."""
+    """Return the dummies of a column's levels in the record."""
     return [other for other in names if category(other) == name and ":" not in other]
 
 
@@ -140,7 +140,7 @@ class Model(TypedDict, total=False):
 
 @checked_methods
 class Moment:
-    """A released joint moment: every question to it is post-processing and spends nothing.
+    """A released joint moment; regressions, tests and figures from it are post-processing and spend nothing.
 
     >>> moment = Moment.load("R.json")  # doctest: +SKIP
     >>> moment.regress("quality ~ alcohol + pH").coefficients  # doctest: +SKIP
@@ -228,12 +228,12 @@ class Moment:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return all columns: the constant first where there is one, derived ones last."""
+        """Return the names of all columns: the constant first where there is one, derived ones last."""
         return self.record.names
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the columns that can be asked for: all but the constant."""
+        """Return the names of all columns but the constant."""
         return self.names[1:] if self.has_constant else self.names
 
     @property
@@ -248,7 +248,7 @@ class Moment:
 
     @property
     def has_rows(self) -> bool:
-        """Return whether public rows lie in the record: logistic regressions need them."""
+        """Return whether the record contains public rows: logistic regressions need them."""
         return isinstance(self.record.influence, RowInfluence)
 
     @property
@@ -258,17 +258,17 @@ class Moment:
 
     @property
     def looked(self) -> tuple[Regression, ...]:
-        """Return the different regressions asked for so far; all are free, but a band is for one chosen beforehand."""
+        """Return the distinct regressions computed so far; uncorrected bands hold for one chosen beforehand."""
         return tuple(self._looked)
 
     @property
     def models(self) -> int:
-        """Return how many different ones that are, with all that best subsets tried: for a Bonferroni correction."""
+        """Return the number of distinct models examined, best subsets included, for a Bonferroni correction."""
         tried = sum(_subsets(families) for families in self._searches.values())
         return tried + sum(not self._tried(fit) for fit in self._looked)
 
     def _tried(self, fit: Regression) -> bool:
-        """Return whether best subsets tried this model, too."""
+        """Return whether best subsets examined this model too."""
         families = self._searches.get((fit.response, fit.constant), ())
         return fit.lam == 0 and any(family.issuperset(fit.features) for family in families)
 
@@ -420,7 +420,7 @@ class Moment:
         return lasso_path(fit, draws)
 
     def best_subsets(self, fit: Regression) -> list[Subset]:
-        """Return the best features of each number of a regression; all subsets count as looked at.
+        """Return the best subset of a regression's features of each size; all subsets count as examined.
 
         Raises:
             InputError: too many features to try all.
@@ -441,7 +441,7 @@ class Moment:
         return Marginals(self.state)
 
     def summary(self, references: Mapping[str, Sequence[str]] | None = None) -> list[dict[str, Any]]:
-        """Return mean and spread of each column, with bands.
+        """Return mean and standard deviation of each column, with bands.
 
         Args:
             references: as of :meth:`correlations_with`.
@@ -494,14 +494,14 @@ class Moment:
         return self.marginals.components()
 
     def loadings(self) -> list[dict[str, Any]]:
-        """Return the loadings of the first five components with bands: how a column goes with the component."""
+        """Return the loadings of the columns on the first five components, with bands."""
         count = min(_LOADINGS, len(self.columns))
         names = [(f"component {k + 1}", column) for k in range(count) for column in self.columns]
         rows = self.marginals.loadings(count).as_rows([column for _, column in names])
         return [{"component": k, "column": row.pop("name"), **row} for (k, _), row in zip(names, rows, strict=True)]
 
     def group_means(self, value: str, dummies: Sequence[str]) -> list[dict[str, Any]]:
-        """Return the mean of a column in each group that dummies mark, and in the rest.
+        """Return the mean of a column in each group that a dummy marks, and in the remaining rows.
 
         Raises:
             InputError: columns that are no dummies.
@@ -523,7 +523,7 @@ class Moment:
 
 
 def _subsets(families: Collection[frozenset[str]]) -> int:
-    """Count the sets that lie in at least one of these.
+    """Count the sets, the empty one included, that are subsets of at least one of these.
 
     >>> _subsets([frozenset("ab"), frozenset("bc")])
     6
@@ -536,7 +536,7 @@ def _subsets(families: Collection[frozenset[str]]) -> int:
 
 
 def _identity(fit: Regression) -> tuple[Any, ...]:
-    """Return what tells two models apart: the order in which features were named does not."""
+    """Return a key of a model that does not depend on the order of its features."""
     return fit.response, frozenset(fit.features), fit.constant, fit.lam
 
 
@@ -545,8 +545,8 @@ def synthetic_rows(
 ) -> pd.DataFrame:
     """Return rows of the given columns: Gaussian with the released means and correlations, shaped like public columns.
 
-    Where the record has public rows, each column takes the public column's shape at the Gaussian's rank, shifted and
-    stretched to the released mean and spread; dummies stay 0 and 1. A column says that the rows are synthetic.
+    Where the record has public rows, each Gaussian value is replaced by the public quantile of its rank, shifted and
+    scaled to the released mean and standard deviation; dummies stay 0 and 1. A column says that the rows are synthetic.
 
     Raises:
         InputError: a number of rows or a seed out of range.
@@ -584,7 +584,7 @@ def _shaped(marginals: Marginals, normal: np.ndarray, j: int, mean: float, *, sd
 
 
 def with_public_rows(moment: Moment, public: PublicData, budget: Budget, parameters: Mapping[str, Any]) -> Moment:
-    """Return the same moment, with the models that were looked at, and with public rows in its record.
+    """Return the same moment, with the models examined so far, and with public rows in its record.
 
     Args:
         moment: released from these public data.
@@ -603,7 +603,7 @@ def with_public_rows(moment: Moment, public: PublicData, budget: Budget, paramet
         raise InputError(ExploreMessage.OTHER_TABLES)
     completed = copy.copy(moment)
     shared = plan.shared()
-    # All public rows say what the degrees of freedom are of any regression; a part of them does not.
+    # The degrees of freedom of a regression follow from all public rows, not from a part of them.
     freedom = None if shared.m == plan.public.m else moment.record.freedom
     completed.record = replace(moment.record, influence=shared, freedom=freedom)
     vars(completed).pop("state", None)  # cached, with the bands of the record before

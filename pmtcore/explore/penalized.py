@@ -1,4 +1,4 @@
-"""Ridge and lasso paths, best subsets, and how often draws choose a feature; all post-processing."""
+"""Ridge and lasso paths, best subsets, and selection frequencies of features; all post-processing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from pmtcore.methods.joint_moment.influence import RowInfluence
 from pmtcore.methods.joint_moment.linear import State, floored, solve
 
 POINTS = 31  # of a path, several a decade
-_SWEEPS = 60  # of coordinates at each penalty, each started at the last one's solution
+_SWEEPS = 60  # sweeps over the coordinates at each penalty, started at the solution of the previous penalty
 _CLOSE = 1e-6  # relative change at which a sweep has ended: below what is printed
 _MOST_SUBSET_FEATURES = 14  # 2^14 subsets answer in about a second
-_MOST_DRAWS = 10_000  # shares known to half a percent
-_DRAWS = 60  # of noise and sampling: shares known to six percent
+_MOST_DRAWS = 10_000  # the standard error of a selection frequency is then 0.5 %
+_DRAWS = 60  # of noise and sampling: the standard error of a selection frequency is then about 6 %
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Path:
 
     Attributes:
         chosen: for a lasso, share of draws (points, q) in which each feature is in the model.
-        bands: for a ridge, 95 % limits at each penalty, which allow for noise, sampling and truncation and not for the
-            pull of the penalty.
+        bands: for a ridge, 95 % limits at each penalty, which allow for noise, sampling and truncation but not for the
+            bias of the penalty.
     """
 
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ def ridge_path(fit: Regression, steps: Mapping[str, float] | None = None) -> Pat
     if not fit.features:
         raise InputError(ExploreMessage.RIDGE_NEEDS_FEATURE)
     state, features, free = fit.state, fit.fit.features, fit.free
-    # A column that the public rows do not vary in has no step of its own.
+    # A column that is constant in the public rows has no step.
     step = np.array([(steps or {}).get(name) or 1.0 for name in fit.names])
     penalized = [j for j in features if j not in free]
     of_penalized = step[~np.isin(features, free)]
@@ -75,7 +75,7 @@ def lasso_path(fit: Regression, draws: int = _DRAWS) -> Path:
 
     Args:
         fit: the regression.
-        draws: moments drawn from noise and sampling, for the shares in which each feature is chosen.
+        draws: number of moments drawn from noise and sampling, for the selection frequencies of the features.
 
     Raises:
         InputError: no intercept, no feature beside it, or a number of draws out of range.
@@ -121,7 +121,7 @@ def _lasso(gram: np.ndarray, cross: np.ndarray, lam: float, start: np.ndarray) -
 
 @dataclass(frozen=True)
 class Subset:
-    """The best features of one number, by what they leave unexplained, and a criterion that counts the noise."""
+    """Subset of a given size with the least residual variance, and a criterion that includes the noise."""
 
     names: tuple[str, ...]
     residual_variance: float
@@ -146,7 +146,7 @@ def best_subsets(fit: Regression) -> list[Subset]:
             continue
         best = solve(state, response, some, 0.0, free=free)
         gram = state.root[list(some)] @ state.moment @ state.root[list(some)].T
-        added = float(np.sum(gram * best.total))  # what errors of the coefficients add for a new row
+        added = float(np.sum(gram * best.total))  # squared error of a new row's prediction due to the coefficients
         at = dict(zip(features, fit.names, strict=True))
         subsets.append(
             Subset(tuple(at[j] for j in some if j not in free), best.residual_variance, best.residual_variance + added)
@@ -164,9 +164,9 @@ def _left(state: State, response: int, some: Sequence[int], free: Sequence[int])
 
 
 def drawn(state: State, draws: int) -> np.ndarray:
-    """Return moments (draws, D, D) as noise and sampling might have made them: for figures without a gradient.
+    """Draw moments (draws, D, D) from the distribution of noise and sampling, for statistics without a gradient.
 
-    Sampling by multinomial weights of the public rows where the record has them, else as for Gaussian rows.
+    Sampling uses multinomial weights of the public rows where the record has them, else the law of Gaussian rows.
     """
     source = SeededNoise(0, 15)
     d = len(state.moment)

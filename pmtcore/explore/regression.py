@@ -1,7 +1,6 @@
 """One regression from a released moment: coefficients, bands in three parts, tests, prediction; all free.
 
-Beside it a test against a smaller regression, criteria that charge for each coefficient, and two-stage least squares:
-post-processing too.
+Also a test against a smaller regression, information criteria, and two-stage least squares; all post-processing.
 """
 
 from __future__ import annotations
@@ -32,9 +31,11 @@ if TYPE_CHECKING:
 CORRECTIONS = ("none", "bonferroni", "scheffe")
 _LEVEL = 0.95  # of every band
 _SHOWN = 100  # characters of a formula in a short name
-_AWAY = 0.1  # least ratio at which an error is told from that at 0 by more than rounding
-_ANY = 1e9  # a ratio whose share is 1 but for rounding
-_WEAK = 10.0  # Staiger and Stock (1997): below, limits are too narrow and the estimate leans towards least squares
+_AWAY = 0.1  # least ratio u0 at which its error differs from that at 0 by more than rounding
+_ANY = 1e9  # ratio u0 whose share ``u0^2/(1 + u0^2)`` is 1 up to rounding
+# First-stage F below which limits are too narrow and the estimate is biased towards least squares (Staiger and Stock
+# 1997).
+_WEAK = 10.0
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class Regression(Reported):
         Args:
             correction: ``bonferroni`` over all coefficients of the models looked at, or ``scheffe`` over every contrast
                 of one response on all columns.
-            models: how many were looked at.
+            models: number of models examined.
 
         Raises:
             InputError: another correction.
@@ -143,7 +144,8 @@ class Regression(Reported):
         bands, parts = self.bands, self.fit.parts()
         total = np.sqrt(sum(part.variance for part in parts if part is not None))
         if correction == "bonferroni":
-            among = len(self.names) + (max(models, 1) - 1) * len(self.state.root)  # the others as large as can be
+            # Every other model counts with as many coefficients as there are columns.
+            among = len(self.names) + (max(models, 1) - 1) * len(self.state.root)
             half = student.isf((1 - _LEVEL) / 2 / among, self.freedom) * total
         else:
             among = len(self.state.root) - 1
@@ -228,7 +230,7 @@ class Regression(Reported):
 
     @property
     def free(self) -> tuple[int, ...]:
-        """Return the places of the columns that no penalty is on: the constant's, where there is one."""
+        """Return the positions of the unpenalized columns: that of the constant, where there is one."""
         return self.fit.features[: int(self.constant)]
 
     @property
@@ -272,10 +274,10 @@ class Regression(Reported):
 
     @cached_property
     def partial_r_squared(self) -> Estimates:
-        """Return for each feature the share of the variance left by the others that it explains, with its band.
+        """Return the partial R^2 of each feature given the others, with its band.
 
-        With u a coefficient over the root of its scale the share is ``u^2/(1 + u^2)``. Limits are those of all u0 that
-        are not rejected (Fieller 1954). At ``u0 = 0`` the error is that of the coefficient, so that the band contains 0
+        With u a coefficient over the root of its scale it is ``u^2/(1 + u^2)``. The limits are those of all u0 that are
+        not rejected (Fieller 1954). At ``u0 = 0`` the error is that of the coefficient, so that the band contains 0
         exactly where the coefficient's does.
         """
         rows = list(self._by_feature())
@@ -290,7 +292,7 @@ class Regression(Reported):
 
         by_u = (2 * u / (1 + u**2) ** 2)[:, None, None]
         share = figures(self.state, u**2 / (1 + u**2), by_u * of_difference(u), (0.0, 1.0))
-        # The square of the error is a quadratic in u0, which three places determine.
+        # The squared error is a quadratic in u0, which its values at three points determine.
         away = np.maximum(np.abs(u), _AWAY)
         minus, none, plus = (
             _half_widths(figures(self.state, u, of_difference(at)).bands) ** 2 for at in (-away, 0 * away, away)
@@ -301,9 +303,9 @@ class Regression(Reported):
         return Estimates(share.values, replace(share.bands, low=low, high=high))
 
     def _by_feature(self) -> Iterator[tuple[float, np.ndarray, np.ndarray, float]]:
-        """Yield of each feature what its partial correlation and its share follow from.
+        """Yield for each feature the quantities behind its partial correlation and partial R^2.
 
-        That is its coefficient, the derivative (D, D) of twice the coefficient by the moment, the derivative (D, D) of
+        They are its coefficient, the derivative (D, D) of twice the coefficient by the moment, the derivative (D, D) of
         the logarithm of ``1/scale``, and the scale: its entry of the inverse moment times the residual variance.
         """
         b = self.fit.b
@@ -314,7 +316,7 @@ class Regression(Reported):
 
     @cached_property
     def inflation(self) -> Estimates:
-        """Return the variance inflation factor of each feature, with its band: exactly 1 of a feature that is alone."""
+        """Return the variance inflation factor of each feature, with its band; exactly 1 for a single feature."""
         if len(self.features) == 1:
             return figures(self.state, np.ones(1), np.zeros((1, *self.state.moment.shape)), (1.0, math.inf))
         root, first = self.state.root[list(self.fit.features)], int(self.constant)
@@ -342,7 +344,7 @@ class Regression(Reported):
 
     @property
     def formula(self) -> str:
-        """Return the regression in words that :func:`read` takes."""
+        """Return the formula of the regression."""
         right = " + ".join(map(quoted, self.features)) if self.features else "1"
         return f"{quoted(self.response)} ~ {right}" + ("" if self.constant else " - 1")
 
@@ -385,7 +387,7 @@ def _fieller_limits(
     root = np.sqrt(np.maximum(middle**2 - rest * (u**2 - square), 0.0))
     ends = np.abs([(middle + side * root) / np.where(rest == 0, 1e-12, rest) for side in (-1, 1)])
     low = np.where(u**2 <= square, 0.0, np.minimum(*ends))
-    # Where the scale itself may be 0, no u0 is too large.
+    # Where the scale may be 0, no u0 is rejected for its size.
     return low, np.where(rest > 0, np.maximum(*ends), _ANY)
 
 
@@ -424,11 +426,11 @@ def regression(
 
 @dataclass(frozen=True)
 class NestedTest(WaldTest, JsonFields):
-    """Whether the coefficients that a larger regression has beside a smaller one are zero together.
+    """Joint test that the coefficients of a larger regression that a smaller one lacks are zero.
 
     Attributes:
-        statistic, pvalue, df_num, df_denom: Wald's F with all parts of the error, the noise too: the one to report.
-        textbook_f, textbook_pvalue: from the two residual sums as if the moment had no noise, as others print it.
+        statistic, pvalue, df_num, df_denom: Wald's F with all parts of the error, noise included: the one to report.
+        textbook_f, textbook_pvalue: from the two residual sums of squares, as if the moment had no noise.
     """
 
     textbook_f: float
@@ -463,8 +465,8 @@ def log_likelihood(fit: Regression) -> float:
 def criteria(fit: Regression) -> dict[str, float]:
     """Return log-likelihood, AIC, BIC and the adjusted R^2 of a regression.
 
-    They are taken at the released moment as it is: at small budgets the noise moves them by more than a coefficient
-    costs, and what the limits and tests say is to be preferred.
+    They are computed at the released moment without allowance for its noise: at small budgets the noise changes them by
+    more than the penalty of a coefficient, and limits and tests are to be preferred.
     """
     n, k = fit.state.n, len(fit.names)
     value = log_likelihood(fit)
@@ -480,7 +482,7 @@ class InstrumentalFit:
 
     Attributes:
         regression: coefficients, limits, tests and predictions of the second stage.
-        first_stage: of each endogenous feature, the test that the excluded instruments say nothing of it.
+        first_stage: for each endogenous feature, the test that the coefficients of all excluded instruments are zero.
     """
 
     regression: Regression
@@ -508,9 +510,9 @@ def two_stage(state: State, response: int, features: Sequence[int], instruments:
 
     Args:
         state: the released moment with its errors.
-        response: place of the response.
-        features: places of the columns that it is regressed on.
-        instruments: places of all of Z: the exogenous features and the excluded instruments.
+        response: position of the response.
+        features: positions of the columns that it is regressed on.
+        instruments: positions of all columns of Z: the exogenous features and the excluded instruments.
 
     Raises:
         InputError: fewer instruments than features.
@@ -518,7 +520,7 @@ def two_stage(state: State, response: int, features: Sequence[int], instruments:
     if len(instruments) < len(features):
         raise InputError(ExploreMessage.TOO_FEW_INSTRUMENTS)
     root_x, root_z = state.root[list(features)], state.root[list(instruments)]
-    # Columns in units of their own root mean squares, so that the solves are as good as the moment is.
+    # Columns are scaled to mean square 1, so that the solves are as accurate as the moment.
     scale_x = np.linalg.norm(root_x @ state.cholesky_factor, axis=1)
     scale_z = np.linalg.norm(root_z @ state.cholesky_factor, axis=1)
     x, z = root_x / scale_x[:, None], root_z / scale_z[:, None]
@@ -528,7 +530,7 @@ def two_stage(state: State, response: int, features: Sequence[int], instruments:
     beta = rows @ state.moment @ state.root[response]
     coefficients, a = beta / scale_x, rows / scale_x[:, None]
     b = state.root[response] - coefficients @ root_x
-    # Not a minimum, so noise takes nothing off it.
+    # The residual sum is not minimized, so the noise does not bias it downwards.
     residual = combined_residual_variance(state, b, float(b @ state.moment @ b))
     return Fit(state, response, tuple(features), coefficients, a, b, residual)
 
