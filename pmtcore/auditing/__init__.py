@@ -1,1 +1,1 @@
-"""Study, never release: comparison, audit, planted faults, attacks, diagnostics."""
+"""Studies for the lab, whose figures may not leave: comparison, audit, planted faults, attacks, diagnostics."""

@@ -133,7 +133,7 @@ class Attack:
 
 
 def symbol(*, printed: bool = True) -> Attack:
-    """Run E5: a device whose row lies outside the radius is recognized; where devices clip, it is not."""
+    """Attack E5: the printed report reveals that a device's row lies outside the radius; a clipped one does not."""
     d, runs, epsilon = 3, 4000, 1.0
     mu, names = mu_from_epsilon(epsilon, 1e-6), tuple(f"x{j}" for j in range(d))
     made = Configuration(
@@ -147,7 +147,7 @@ def symbol(*, printed: bool = True) -> Attack:
 
 
 def _noise(loss: Loss, epsilon: float, trials: int, stream: int, *, floor: float = -math.inf) -> np.ndarray:
-    """Draw b (trials, 1) at ``r eps``, cut off below at ``floor`` as in D's equation 9 (by drawing again)."""
+    """Draw noise b (trials, 1) at ``r eps``, truncated below at ``floor`` as in D's equation 9 (by rejection)."""
     noise, source = Noise(True, loss.score / (_NOISE_SHARE * epsilon)), SeededNoise(11, stream)
     if floor == 0:
         return np.abs(draw(noise, source, trials, 1))
@@ -186,7 +186,7 @@ def _selection(floor: float) -> Callable[[Data[Loss], float, int, int], np.ndarr
 
 
 def iterated(rounds: int) -> Callable[[Data[Loss], float, int, int], np.ndarray]:
-    """Return Algorithm 1 with lasso and MOOR, weights as printed, for so many rounds."""
+    """Return D's Algorithm 1 with lasso and MOOR, weights as printed, for a number of rounds."""
 
     def run(data: Data[Loss], epsilon: float, trials: int, stream: int) -> np.ndarray:
         target = Target(kind="lasso", lam=_LASSO_WEIGHT, floor=_floor(data.loss, epsilon), printed=True)
@@ -216,7 +216,7 @@ def _uncut(epsilon: float) -> tuple[float, float]:
 
 
 def _weights(epsilon: float) -> tuple[float, float]:
-    """Return the limit: theta in the open lasso part solves ``theta - 1 + b + 2 Lambda = 0``."""
+    """Return the probabilities in the limit, where theta in the open lasso part is ``1 - b - 2 Lambda``."""
     low, high = _FLAT_INTERVAL
     return 0.0, _laplace(1 - high - 2 * _LASSO_WEIGHT, 1 - low - 2 * _LASSO_WEIGHT, 1 / (_NOISE_SHARE * epsilon))
 
@@ -226,7 +226,7 @@ def _negative(theta: np.ndarray) -> np.ndarray:
 
 
 def between(theta: np.ndarray) -> np.ndarray:
-    """Return a mask of the coefficients that lie where the iterated lasso has no curvature."""
+    """Return a mask of the coefficients in the interval where the iterated lasso has no curvature."""
     return (theta > _FLAT_INTERVAL[0]) & (theta < _FLAT_INTERVAL[1])
 
 

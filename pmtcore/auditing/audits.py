@@ -16,7 +16,7 @@ from pmtcore.methods.registry import methods
 
 # Enough to detect a fault of 30 % at a claim of 1, in under a second a method.
 TRIALS = 10_000
-# A budget at which an attacker is neither blind nor certain.
+# A budget at which the best attacker's power is neither near the false alarm rate nor near 1.
 CLAIM = 1.0
 _FILE = "audits.json"
 
@@ -46,7 +46,7 @@ class AuditRecord:
 
 
 class Sweep(Steps):
-    """Run over every method, then every planted fault, in steps."""
+    """Audits of every method, then of every planted fault, in steps."""
 
     def __init__(self) -> None:
         self.ids = [*(entry.id for entry in methods()), *FAULTS]

@@ -1,4 +1,4 @@
-"""Central and local at equal epsilon on the same table, for the lab: a run that advances in steps."""
+"""Comparison of the central and the local model at equal epsilon on one table, for the lab; it advances in steps."""
 
 from collections.abc import Sequence
 
@@ -18,16 +18,16 @@ LOCAL = "ldp-whitened"
 
 
 class CentralVsLocal(SteppedTrials):
-    """The recommended central method and ``ldp-whitened`` with PrivUnit, at equal epsilon, on the same table.
+    """Trials of the recommended central method and of ``ldp-whitened`` with PrivUnit at equal epsilon on one table.
 
-    Central: (epsilon, delta) at the reporting delta of n rows. Local: purely epsilon for each report. Errors are
-    distances to the non-private fit, of the typical coefficient in standard errors of the public fit as far as that fit
-    has any. One step is one release. The first release of each method at each place comes before any
-    second one, so that the whole picture is there after a share of the work.
+    Central: (epsilon, delta) at the reporting delta of n rows. Local: pure epsilon for each report. Errors are
+    distances to the non-private fit, of the typical coefficient in standard errors of the public fit where that fit
+    has any. One step is one release. The first releases of all methods at all positions precede the second ones, so
+    that the chart is complete early.
 
     Args:
-        epsilons: along epsilon; one where the axis is the number of private rows.
-        sizes: the private rows, where the axis is their number; taken at random.
+        epsilons: positions on the axis of epsilon; a single one where the axis is the number of private rows.
+        sizes: numbers of private rows, where these are the axis; the rows are drawn at random.
         others: further local methods at (epsilon, delta) for each report, such as those of :func:`papers_local`.
 
     Raises:
@@ -54,7 +54,7 @@ class CentralVsLocal(SteppedTrials):
         self._cells = [self._cell(id, x, epsilon, rows) for x, epsilon, rows in places for id in ids]
 
     def _cell(self, id: str, x: float, epsilon: float, rows: int) -> Cell:
-        """Return a method at this epsilon on so many rows (0: all), which are read at its first step."""
+        """Return the cell of a method at this epsilon on so many rows (0: all), which are read at its first step."""
         entry, n = method(id), rows or self.problem.private.n
         mu = mu_from_pure_epsilon(epsilon) if id == LOCAL else mu_from_epsilon(epsilon, reporting_delta(n))
 

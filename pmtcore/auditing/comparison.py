@@ -1,8 +1,8 @@
 """Repeated trials on one problem, for the lab: distance of each method to the non-private fit.
 
-One pass over the private rows per method and budget; the trials are a stack of noise and one batched
-solve. Trials come in fixed blocks, each with its own seeded stream, so that a longer run extends a shorter
-one and a stopped run retains its results so far.
+There is one pass over the private rows per method and budget; all trials of a block are solved as one batch. Trials
+come in fixed blocks, each with its own seeded stream, so that a longer run extends a shorter one and a stopped run
+keeps its results.
 """
 
 import dataclasses
@@ -77,7 +77,7 @@ class Cell:
         entry: the method.
         mu: total budget.
         x: position on the axis.
-        begin: read the rows, once; return the mechanism on them, and what errors are distances to.
+        begin: reads the rows, once; returns the mechanism on them, and the reference that errors are distances to.
         errors: of each block of trials so far.
     """
 
@@ -89,7 +89,7 @@ class Cell:
 
     @cached_property
     def begun(self) -> tuple[Mechanism, Private[np.ndarray]]:
-        """Return what :attr:`begin` does."""
+        """Return the mechanism and the reference of :attr:`begin`."""
         return self.begin()
 
     @property
@@ -137,9 +137,9 @@ class SteppedTrials(Steps):
         return sum(cell.trials for cell in self._cells) / (self.trials * len(self._cells))
 
     def _advance(self) -> None:
-        """Do one block of trials, whose noise depends only on the seed and its place; an error ends the run.
+        """Do one block of trials, whose noise depends only on the seed and its position; an error ends the run.
 
-        A second caller at the same time leaves it to the first.
+        A call while another thread does a block returns at once.
         """
         if not self._alone.acquire(blocking=False):
             return
@@ -162,7 +162,7 @@ class SteppedTrials(Steps):
 
 
 class Comparison(SteppedTrials):
-    """Run of methods by budgets (or by another axis at one budget) by trials that advances in steps.
+    """Trials of methods at several budgets, or along another axis at one budget; they advance in steps.
 
     Args:
         problem: the tables.
@@ -170,11 +170,11 @@ class Comparison(SteppedTrials):
         mus: total budgets; one where the axis is another.
         trials: repetitions per method and position.
         seed: for the lab; the same seed gives the same errors.
-        reference: coefficients (d,) that errors are distances to; the non-private fit when ``None``.
+        reference: coefficients (d,) that errors are distances to; ``None``: those of the non-private fit.
         axis: one of :data:`AXES`; rows are taken at random, with one permutation.
         values: positions on the axis. Each has its own non-private fit as reference, with its own rows and penalty.
-        typical: measure the typical coefficient in standard errors of the public fit, the median over coefficients, as
-            far as that fit has any; Euclidean distances of all coefficients otherwise.
+        typical: measure the median over coefficients of the error in standard errors of the public fit, where that fit
+            has any; Euclidean distances of all coefficients otherwise.
 
     Raises:
         InputError: an unknown method or parameter, a method without coefficients, a bad budget or axis.
@@ -214,7 +214,7 @@ class Comparison(SteppedTrials):
         self._seconds = 0.0
 
     def _sampling_error(self, problem: Problem) -> float | None:
-        """Return the expected error of the non-private fit itself, from public rows; None if unknown."""
+        """Return the expected error of the non-private fit, predicted from public rows; None if unknown."""
         errors = sampling_alone(problem.public, problem.private.n)
         if errors is None:
             return None
@@ -244,7 +244,7 @@ class Comparison(SteppedTrials):
             InputError: more trials than the lab allows.
         """
         self._check(self._problem, 2 * self.trials * len(self._cells))
-        for cell in self._cells:  # a block cut short is drawn again, whole
+        for cell in self._cells:  # an incomplete block is drawn again in full
             cell.errors = [block for block in cell.errors if len(block) == BLOCK]
         self.trials = BLOCK * -(-2 * self.trials // BLOCK)
         self.stopped = False
@@ -319,7 +319,7 @@ def problem_at(problem: Problem, axis: str, x: float, seed: int) -> Problem:
     return dataclasses.replace(problem, public=public, private=private)
 
 
-# The parameter of a method that an axis moves, where it moves one.
+# Parameter of a method that varies along an axis.
 _MOVED = {"penalty": "lam", "steps": "steps"}
 
 
@@ -365,7 +365,7 @@ def distances(coefficients: np.ndarray, reference: Private[np.ndarray], scale: n
 
 
 def rescaled(problem: Problem, how: Scale) -> Problem:
-    """Return the problem with every column rescaled by all rows, as the papers do: for the lab (E23).
+    """Return the problem with every column rescaled by statistics of all rows, as the papers do: for the lab (E23).
 
     ``z``: mean 0 and standard deviation 1; ``minmax``: to [0, 1]; ``max``: divided by the largest absolute
     value. Features and target; the intercept stays 1.

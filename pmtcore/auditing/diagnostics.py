@@ -23,9 +23,9 @@ from pmtcore.tables.overlap import Overlap, overlap
 from pmtcore.tables.problem import Problem
 
 QUANTILES = np.linspace(0.0, 1.0, 2001)
-# Share of a direction's squared length that its columns have together, and columns that are named at most.
+# Share of a direction's squared length that the named columns have together, and the most columns that are named.
 CARRIED, MOST_CARRIERS = 0.8, 3
-# Draws of a spectrum: its median is then known to a tenth of its spread. Fewer where there are very many columns.
+# Draws of a spectrum: the standard error of its median is about a tenth of the spread. Fewer for very many columns.
 _DRAWS, _FEWEST_DRAWS = 200, 5
 _OPERATIONS = 2e9  # about a second
 
@@ -94,7 +94,7 @@ def exact(problem: Problem, eta: float) -> Private[Diagnosis]:
 def predicted(public: PublicData, n: int, eta: float) -> Diagnosis:
     """Predict the diagnosis from public figures: at no privacy cost, for anyone.
 
-    A share of public rows outside a radius is that of rows left out of the whitening.
+    The share of rows outside a radius is that of public rows, each whitened by the moment of the other ones.
     """
     norms, radius = np.empty(0), papers_radius(public.d, n, eta)
     after = None if public.m is None else expected_after(public.d, public.m)
@@ -112,11 +112,11 @@ def _spectrum_in_units(root: np.ndarray, whitened: np.ndarray) -> Conditioning:
 
 @dataclass(frozen=True)
 class Direction:
-    """The columns that a direction mostly goes along.
+    """Columns with the largest shares of a direction.
 
     Attributes:
-        shares: of its squared length, by column of the table, largest first; those of the other columns are in none.
-        columns: number of columns that it takes to have :data:`CARRIED` of it.
+        shares: share of its squared length, by column of the table, largest first; small shares are omitted.
+        columns: number of columns that have :data:`CARRIED` of its squared length together.
     """
 
     shares: Mapping[str, float]
@@ -134,10 +134,10 @@ def extreme_directions(public: PublicData) -> tuple[Direction, Direction]:
 
 
 def scaled_condition_number(public: PublicData) -> float:
-    """Return the condition number of the public second moment once every column has mean square 1.
+    """Return the condition number of the public second moment after every column is scaled to mean square 1.
 
-    Scaling columns so comes within a factor d of the best scaling (van der Sluis 1969): what is left is no matter of
-    units. A column of zeros stays one.
+    This scaling is within a factor d of the best one (van der Sluis 1969), so the rest is not due to the units. A
+    column of zeros is left as it is.
     """
     lengths = np.linalg.norm(public.feature_root, axis=1)
     singular = np.linalg.svd(public.feature_root / np.where(lengths > 0, lengths, 1.0)[:, None], compute_uv=False)
@@ -145,7 +145,7 @@ def scaled_condition_number(public: PublicData) -> float:
 
 
 def _direction(names: Sequence[str], vector: np.ndarray) -> Direction:
-    """Return the columns of the table that carry a vector (d,) of length 1, each with all its levels."""
+    """Return the shares of the table's columns in a vector (d,) of length 1, each with all its levels."""
     shares: dict[str, float] = {}
     for name, share in zip(names, vector**2, strict=True):
         column = category(name) or name
@@ -168,13 +168,13 @@ def expected_after(d: int, m: int) -> Conditioning:
 
 
 def bootstrapped_after(rows: np.ndarray) -> Conditioning:
-    """Return the median spectrum of moments that a large sample of the public rows' population may have.
+    """Return the median spectrum of the second moment of the population, by the Bayesian bootstrap of public rows.
 
-    The Bayesian bootstrap: public rows with exponential weights. Where few of them show a category, the population may
-    have far more or fewer such rows, which no Gaussian law knows.
+    The rows have exponential weights. Where few rows have a category, its frequency in the population is uncertain,
+    which the Gaussian law of :func:`expected_after` does not allow for.
 
     Args:
-        rows: public features (m, d) in whitened coordinates, each left out of the whitening, truncated.
+        rows: public features (m, d), each whitened by the moment of the other rows, and truncated.
     """
     m, d = rows.shape
     rng = np.random.default_rng(0)
@@ -185,15 +185,15 @@ def bootstrapped_after(rows: np.ndarray) -> Conditioning:
 
 
 def _draws(operations: int) -> int:
-    """Return how many draws of so many operations each are affordable on a page."""
+    """Return the number of draws, of so many operations each, that take about a second."""
     return int(min(max(_OPERATIONS / operations, _FEWEST_DRAWS), _DRAWS))
 
 
 def unusual_rows(problem: Problem) -> Private[dict[str, float]]:
     """Count the private rows that became rows of zeros, and the share of public rows that are private ones; private.
 
-    The first figure shows the curator that a file was read with wrong settings; the second, with the part that chance
-    explains, that the public rows may not be public.
+    The first figure may show the curator that a file was read with wrong settings. The second, beside the share
+    expected by chance, may show that the public rows are not public.
     """
     rows = problem.private
     empty = rows.sum(lambda x, y: np.array(np.sum(~joint(x, y).any(axis=1))))

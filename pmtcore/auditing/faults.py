@@ -62,7 +62,7 @@ def _simulated(id: str, words: str, mechanism: Callable[[float, int, np.ndarray]
 
 
 def _one_step_more(mu: float, which: int, z: np.ndarray) -> np.ndarray:
-    """Split the budget for T = 2 steps but take T + 1 = 3: 1.22 times the claim."""
+    """Split the budget for T = 2 steps but take T + 1 = 3, which costs sqrt(3/2) = 1.22 times the claim."""
     return which * 1.0 + z[:, :3] / (mu / math.sqrt(2))
 
 
@@ -78,7 +78,7 @@ def _bottom(mu: float, which: int, z: np.ndarray) -> np.ndarray:
 
 
 def _cut_off(mu: float, which: int, z: np.ndarray) -> np.ndarray:
-    """Cut noise off at two standard deviations: values beyond are possible under one table only."""
+    """Truncate the noise at two standard deviations, so that some values are possible under one table only."""
     return np.asarray(which + np.clip(z[:, :1], -2.0, 2.0) / mu)
 
 
@@ -132,8 +132,8 @@ FAULTS = {
 def wrong_shape(trials: int, *, shape: float | None = 1.0) -> tuple[float, float]:
     """Audit E8: ``||b|| ~ Gamma(1)`` in p = 5 dimensions in place of ``Gamma(p)``, at delta 0.
 
-    The release is ``x + b``, x on the unit sphere against its opposite; printed shape 1, proved shape p
-    (``shape=None``). Near its mode the printed density falls faster than it may.
+    The release is ``x + b``, with two tables whose x are opposite and a unit apart; printed shape 1, proved shape p
+    (``shape=None``). Near its mode the printed density falls faster than epsilon-privacy allows.
 
     Returns:
         The claimed epsilon and its lower bound.

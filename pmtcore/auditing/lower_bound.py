@@ -40,17 +40,17 @@ from pmtcore.tables.persons import bounded
 
 # Confidence of every bound: at most one false accusation in a hundred audits.
 CONFIDENCE = 0.99
-# The effect of one row relative to its noise does not depend on their number.
+# Number of private rows: the effect of one row relative to the noise does not depend on it.
 _PRIVATE_ROWS = 8
-# Enough for two passes, few enough that an audit starts at once.
+# Public rows: enough for methods of two passes, and few enough that an audit starts at once.
 _PUBLIC_ROWS = 60
-# Two directions to distinguish, and one more.
+# Features: two directions for the pairs of rows, and one more.
 _FEATURES = 3
 # Size of the rows: beyond every radius, so that truncation and not the row decides.
 _BEYOND_RADII = 1e4
-# No response scale differs from it by more than a factor 1.7.
+# Middle of the response scales, all of which are within a factor of 1.7 of it.
 _MIDDLE_RESPONSE_SCALE = float(np.sqrt(RESPONSE_SCALES[0] * RESPONSE_SCALES[-1]))
-# A few tens of megabytes.
+# Runs computed as one batch, which takes a few tens of megabytes.
 _RELEASES_AT_ONCE = 5000
 # Share of the trials that choose the pair.
 _PAIR_SHARE = 0.25
@@ -58,10 +58,10 @@ _PAIR_SHARE = 0.25
 _SMOOTHED_THRESHOLDS = 10
 # Delta at which 10,000 runs can still show an event.
 _DELTA = 1e-3
-Runs = Callable[[int, int, int], np.ndarray]  # table (0 or 1), trials, stream -> what is seen (trials, k)
+Runs = Callable[[int, int, int], np.ndarray]  # table (0 or 1), trials, stream -> outputs (trials, k)
 Fit = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 Table = tuple[np.ndarray, np.ndarray]
-# Any name will do.
+# Name of the identifier column; any other would do.
 _COLUMN = "person"
 
 
@@ -81,7 +81,7 @@ class People:
 
     @classmethod
     def of(cls, rows: int, rule: str, applied: int | None = None) -> People:
-        """Return people of whom so many rows count by that rule.
+        """Return people of whom ``rows`` rows count by a rule.
 
         Raises:
             InputError: no such rule, or a number that does not go with it.
@@ -96,7 +96,7 @@ class People:
         Args:
             which: number of the table, 0 or 1.
             row: features (d,) and response of the attacked person.
-            rest: rows (n, d), (n,) of the others, who have as many rows each as count.
+            rest: rows (n, d), (n,) of the other people, each of whom has as many rows as count.
             names: names of the features.
         """
         count, k = self.row_counts[which], self.unit.rows
@@ -153,10 +153,10 @@ class Audit(ClaimTest):
 
     @property
     def smallest(self) -> float:
-        """Return the mu of the same mechanism with so much less noise that this attack would have shown it.
+        """Return the smallest true mu of the same mechanism with less noise that this attack would have detected.
 
-        The counted test tells the tables apart by ``t = Phi^{-1}(detections) - Phi^{-1}(false alarms)``. Noise smaller
-        by a factor s gives mu = claimed/s and, of Gaussian noise, t/s, which shows from :func:`power` on.
+        The counted test separates the tables by ``t = Phi^{-1}(detections) - Phi^{-1}(false alarms)``. Noise smaller
+        by a factor s gives mu = claimed/s and, for Gaussian noise, t/s, which is detected from :func:`power` on.
         """
         if self.detections <= self.false_alarms:
             return math.inf if self.claimed > 0 else 0.0
@@ -231,7 +231,7 @@ def audit(
         kind = AuditMessage.REPORT_IS_ONE_ROW if entry.local else AuditMessage.LABELS_HAVE_NO_MEAN
         raise InputError(kind, method=id)
     k = 1 if people is None else people.unit.rows
-    n = 1 if entry.local else _PRIVATE_ROWS * k  # a report's guarantee is its own
+    n = 1 if entry.local else _PRIVATE_ROWS * k  # in the local model the guarantee is of one report
     plan = change(entry.planned(public, n, mu, values))
     if plan.mu == 0 and entry.role != "reference":
         return Audit(0.0, 0.0, trials, 1.0, 1.0, method=id, pair="no private row is read")
@@ -254,7 +254,7 @@ def audit_of(method: str, claimed: float, runs: Runs, trials: int, *, pair: str,
     Args:
         method: id.
         claimed: mu that is claimed.
-        runs: what is seen of each table.
+        runs: outputs of the mechanism on each table.
         trials: number of runs.
         pair: description of the two tables.
         stream: of the seeds of the runs.
@@ -327,9 +327,9 @@ def _direction(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _threshold(a: np.ndarray, b: np.ndarray) -> float:
-    """Choose the threshold around which bounds are best on the learning half, averaged over its neighbours.
+    """Choose the threshold with the largest bound on the learning half, averaged over neighbouring thresholds.
 
-    A single bound far out in the tail may be good by chance, and is then poor in the half that counts.
+    A single bound far in the tail may be large by chance, and is then small on the other half.
     """
     levels = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0.002, 0.998, 200)))
     alarms = len(a) - np.searchsorted(np.sort(a), levels, side="right")
@@ -418,9 +418,9 @@ def _pairs(
 
 
 def _opposite_residuals(public: PublicData) -> tuple[tuple[np.ndarray, float], tuple[np.ndarray, float]]:
-    """Return two distant rows with opposite residuals as long as their features, which move the joint moment most.
+    """Return two long rows with opposite residuals as long as their features, which change the joint moment most.
 
-    Each gradient of such a row is beyond its bound, in opposite directions, wherever a previous pass ended.
+    The gradients of these rows are clipped, in opposite directions, at any estimate of a previous pass.
     """
     x = _BEYOND_RADII * public.feature_root[:, 0]
     level, deviation = float(x @ public.coefficients), _BEYOND_RADII * public.residual_scale / _MIDDLE_RESPONSE_SCALE
@@ -501,10 +501,10 @@ def audit_estimator(
 def neighbouring_pairs(
     rows: int, features: int, bound: float, response: tuple[float, float]
 ) -> list[tuple[Table, Table]]:
-    """Build pairs of tables that differ in their first row: a large row against an empty one, and its opposites.
+    """Build pairs of tables that differ in their first row: a large row against zeros, or against its opposites.
 
     Args:
-        rows: of each table; all but the first say almost nothing.
+        rows: of each table; all but the first are nearly zero.
         features: columns of each table.
         bound: largest absolute value of a feature.
         response: range of the response.

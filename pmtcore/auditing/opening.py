@@ -1,4 +1,4 @@
-"""Compute the picture of the first page, for the lab: ``python -m pmtcore.auditing.opening`` stores it again.
+"""Computation of the chart of the first page, for the lab: ``python -m pmtcore.auditing.opening`` stores it anew.
 
 A test compares the stored numbers with those of today's code.
 """
@@ -21,7 +21,7 @@ from pmtcore.releases.release import Request, release
 from pmtcore.tables import named
 from pmtcore.tables.problem import prepare
 
-# From where the noise swamps the private rows to where it cannot be seen beside sampling.
+# Budgets, from one at which noise exceeds the signal to one at which it is negligible beside sampling.
 BUDGETS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 # The same draw of the noise at every budget, so that only its size changes as the slider moves.
 _SEED = 11

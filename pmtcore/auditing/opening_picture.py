@@ -25,8 +25,8 @@ class OpeningPicture:
         private: coefficients (d,) of the fit without privacy.
         public: coefficients (d,) of the public fit.
         released: coefficients of the releases, lower and upper limits of their 95 % bands (3, b, d).
-        widths: of the typical band of each release (b,) over that of the public fit, as Plan predicts it.
-        floor: the same of the fit without privacy.
+        widths: width of the typical band of each release (b,) over that of the public fit, as Plan predicts it.
+        floor: the same ratio for the fit without privacy.
     """
 
     names: list[str]

@@ -1,6 +1,6 @@
-"""Where messages of a study lie: in memory, in a folder, or behind HTTP; a list that only grows.
+"""Board of a study: an append-only list of messages, in memory, in a folder, or behind HTTP.
 
-The coordinator relays and cannot read: shares are sealed for one site, and every message of a site is signed by it.
+The coordinator relays shares and cannot read them: each is sealed for one site, and every message of a site is signed.
 Sites only make outgoing connections. The server speaks plain HTTP on the address that it is given; between machines it
 belongs behind a TLS proxy, like the application (docs/sites.md).
 """
@@ -28,7 +28,7 @@ from pmtcore.sites.study import Study
 SITE_KINDS = ("here", "share", "ready", "sum", "done", "failed")
 _WORDS = ("study", "sender", "kind", "to", "body", "signature")
 COORDINATOR_KINDS = ("begin", "stop")
-EVERYTHING = "*"  # a reader who follows all messages; what is sealed stays so
+EVERYTHING = "*"  # a reader who receives all messages, without being able to open sealed ones
 _MOST_BYTES = 64 * 2**20  # of one message: a moment of 2,000 columns takes 32 MB
 _SECONDS = 30  # for one exchange with the server
 _PAGE = 2_000  # messages in one answer
@@ -41,8 +41,8 @@ class BoardMessage:
     Attributes:
         study: the study's digest.
         sender: a site's name; empty: the coordinator.
-        to: the only reader it is for; empty: everybody.
-        attempt, step: which attempt with which sites, and which pass of the method.
+        to: the only recipient; empty: everybody.
+        attempt, step: number of the attempt, which has its own list of sites, and of the pass of the method.
         body: base64 or a short text, by kind.
         signature: of the sender over all other fields; the coordinator has none.
     """
@@ -58,7 +58,7 @@ class BoardMessage:
 
     @property
     def signed_bytes(self) -> bytes:
-        """Return what the signature covers."""
+        """Return the bytes that the signature covers."""
         return json.dumps({**vars(self), "signature": ""}, sort_keys=True).encode()
 
     @classmethod
@@ -95,7 +95,7 @@ class Board(Protocol):
         """Append a message."""
 
     def read(self, after: int, reader: str) -> tuple[list[BoardMessage], int]:
-        """Return messages for a reader from a place on, and the place to read from next."""
+        """Return the messages for a reader from a position on, and the position to read from next."""
 
 
 def _is_for(message: BoardMessage, reader: str) -> bool:
@@ -134,7 +134,7 @@ class FolderBoard:
         self._last = 0
 
     def post(self, message: BoardMessage) -> None:
-        """See :class:`Board`. A message appears whole or not at all, under the first number that is free."""
+        """See :class:`Board`. A message appears completely or not at all, under the first free number."""
         text = json.dumps(vars(message))
         draft = self._folder / f".{os.getpid()}-{threading.get_ident()}-{os.urandom(4).hex()}"
         draft.write_text(text)
@@ -163,7 +163,7 @@ class FolderBoard:
 
 
 def _one(data: bytes) -> BoardMessage | None:
-    """Return the message in the bytes of a file; ``None`` for anything else, which counts as no message."""
+    """Return the message in the bytes of a file; ``None`` where they are no message."""
     try:
         return BoardMessage.from_dict(parsed_object(data))
     except ValueError:
@@ -207,7 +207,7 @@ class HttpBoard:
 def serving(board: Board, study: Study, host: str, port: int) -> Iterator[str]:
     """Serve a board over HTTP for as long as the block runs, and give its address.
 
-    Only genuine messages of the study's sites are taken; the coordinator posts to the board itself.
+    The server accepts only messages signed by the study's sites; the coordinator posts to the board directly.
     """
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,9 +1,9 @@
-"""A fixed effect for each site, and whether the sites are alike, from the one moment that is released anyway.
+"""A fixed effect for each site, and a test of their homogeneity, from the released moment at no further cost.
 
-Each site's rows have a column with its name, and the public rows are dealt out to the sites in proportion to their
-rows: that fixes the units of the new columns and says nothing of the response, on which ``joint-moment`` does not lean.
-Sites are alike where all effects are zero: a Wald test on the released coefficients and their covariance, noise
-included (docs/proofs/sites.md, 6).
+Each site's rows have a column with its name, and the public rows are assigned to the sites in proportion to their
+rows. This fixes the units of the new columns; it has no information on the response, and ``joint-moment`` needs none.
+Homogeneity is the hypothesis that all effects are zero: a Wald test on the released coefficients and their covariance,
+noise included (docs/proofs/sites.md, 6).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from pmtcore.releases.record import Release
 
 COLUMN = "site"
 METHOD = "joint-moment"
-_LEAST = 2  # public rows of each site: with one, no spread of its column is known
+_LEAST = 2  # fewest public rows of each site: one row gives no spread of its column
 
 
 def assigned_sites(names: Sequence[str], rows: Sequence[int], public_rows: int) -> list[str]:
@@ -26,10 +26,10 @@ def assigned_sites(names: Sequence[str], rows: Sequence[int], public_rows: int) 
     Args:
         names: of the sites.
         rows: of each site.
-        public_rows: how many there are to deal out.
+        public_rows: number of public rows.
 
     Raises:
-        StudyError: too few for all sites.
+        StudyError: too few public rows for all sites.
     """
     share = np.asarray(rows, dtype=float) / sum(rows)
     counts = np.maximum(np.floor(share * public_rows).astype(int), _LEAST)
@@ -42,7 +42,7 @@ def assigned_sites(names: Sequence[str], rows: Sequence[int], public_rows: int) 
 
 
 def effects(release: Release) -> tuple[str, ...]:
-    """Return the names of the sites' coefficients: each against the site that has none, which has most rows."""
+    """Return the names of the sites' coefficients; the reference site, which has most rows, has none."""
     return tuple(name for name in release.names if name.startswith(f"{COLUMN}="))
 
 

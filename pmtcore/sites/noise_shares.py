@@ -1,4 +1,4 @@
-"""Noise in shares: each site adds a discrete Gaussian, and what the honest ones add up to is accounted for.
+"""Noise in shares: each site adds a discrete Gaussian, and the sum of those of honest sites is accounted for.
 
 The sum of h discrete Gaussians of scale s is no discrete Gaussian, but nearly one of scale ``s sqrt(h)``: the log ratio
 of the two probabilities of any integer is at most ``tau = 10 sum_{k<h} exp(-2 pi^2 s^2 k/(k + 1))`` (Kairouz, Liu,
@@ -12,7 +12,7 @@ import numpy as np
 from pmtcore.base.messages import StudyError, StudyFault
 from pmtcore.mechanisms.noise import NoiseSource
 
-# A log ratio that no budget notices: with 10^6 integers in all passes it moves epsilon by less than 1e-294.
+# A negligible log ratio: with 10^6 integers in all passes it changes epsilon by less than 1e-294.
 MOST_TAU = 1e-300
 
 
@@ -20,16 +20,16 @@ def share_scale(scale: float, planned: int, answering: int, colluders: int) -> f
     """Return the scale of one site's noise in a pass.
 
     Args:
-        scale: of the total that the method plans with, where all planned sites answer.
-        planned: sites that the release is planned for.
-        answering: of them, sites that answer in this pass.
-        colluders: at most so many of them are not honest; the others alone keep the pass's budget.
+        scale: scale of the total noise that the method plans with, when all planned sites answer.
+        planned: number of sites that the release is planned for.
+        answering: number of them that answer in this pass.
+        colluders: most sites that are not honest; the noise of the others alone satisfies the pass's budget.
     """
     return scale / math.sqrt(planned) * math.sqrt((planned - colluders) / (answering - colluders))
 
 
 def tau(scale: float, honest: int) -> float:
-    """Return the log ratio between the sum of ``honest`` discrete Gaussians and the one of their variance, at most.
+    """Return a bound on the log ratio between the sum of ``honest`` discrete Gaussians and one of its variance.
 
     Args:
         scale: of each site's noise.
@@ -49,7 +49,7 @@ def concentrated_epsilon(sensitivity: float, scale: float, honest: int, integers
 
 
 def require_fine(scale: float, honest: int) -> None:
-    """Raise unless the correction of a sum over honest sites is below every digit of a budget.
+    """Raise unless the log ratio :func:`tau` of a sum over honest sites is negligible.
 
     Raises:
         StudyError: the noise of one site is a few integers wide.
@@ -63,9 +63,9 @@ class NoiseShares:
 
     Args:
         source: of discrete Gaussians; the system's entropy for a release.
-        answering: sites that add a share.
-        colluders: of them, at most so many are not honest.
-        planned: sites that the release is planned for; ``None``: those that answer.
+        answering: number of sites that add a share.
+        colluders: most of them that are not honest.
+        planned: number of sites that the release is planned for; ``None``: those that answer.
     """
 
     def __init__(self, source: NoiseSource, answering: int, colluders: int, planned: int | None = None) -> None:

@@ -40,31 +40,31 @@ from pmtcore.tables.table import Table
 
 FINISHED = "finished"  # the body of the coordinator's last message, where there is a release
 _KEYS = "keys.json"
-_LONG = 4  # times the study's patience: what a site waits for the others to begin
-_GIVES_UP = 3  # times the study's patience: what the coordinator waits for a site that was lost after an opening
+_LONG = 4  # multiple of the study's patience that a site waits for the others to begin
+_GIVES_UP = 3  # multiple of the study's patience that the coordinator waits for a site lost after an opening
 _POLL = 0.02  # seconds
 _ANY_ATTEMPT = 2**31  # no attempt is newer
 
 
 def plan_of(context: StudyContext) -> Preview:
-    """Return what the study would spend and find if all sites answer, from public figures; no private row is read."""
+    """Return cost and predicted errors of the study if all sites answer, from public figures; reads no private row."""
     study = context.study
     return preview(context.problem(study.names), study.request_of(study.names))
 
 
 def _fields(study: Study, problem: Problem, name: str, by: str, *, ledger: Ledger, dataset: str) -> SpendFields:
-    """Return what a site spends, in the fields of its ledger: the budget against the declared coalition.
+    """Return the ledger fields of a site's spend: the mu against the declared coalition.
 
     Args:
         study: the study.
-        problem: of the rows of all sites, as this site sees it: with its own table, or with none.
+        problem: problem of the rows of all sites, with this site's own table, or with no rows.
         name: of the site.
-        by: who asks.
+        by: name of the user.
         ledger: of the site.
         dataset: whose cap counts.
 
     Raises:
-        StudyError: a second person has to agree, who agrees to one table, and there is none.
+        StudyError: a second person has to agree to the table, and no table is given.
     """
     tables = ""
     if ledger.account(dataset).second:
@@ -87,8 +87,8 @@ def join(
 ) -> dict[str, str]:
     """Agree to a study for a site: keys in its folder, the agreement in its ledger.
 
-    No private row is read, unless the data set needs a second person: they agree, in the ledger and before the study
-    runs, to this table, of which the agreement holds a digest under the ledger's key.
+    No private row is read, unless a second person has to agree: they agree, in the ledger and before the study runs, to
+    this table, whose digest under the ledger's key is part of the agreement.
 
     Args:
         context: the study, whose sites need no keys yet.
@@ -137,7 +137,7 @@ class SiteOfStudy:
     def run(self, board: Board) -> ReleaseRecord:
         """Take part until the release is there; the spend is in the ledger before a row is read.
 
-        A site that was stopped may run again: what was opened is read from the board, and its spend stands once.
+        A site that was stopped may run again: it reads the opened totals from the board, and its spend counts once.
 
         Returns:
             The record, as this site's ledger keeps it.
@@ -158,7 +158,7 @@ class SiteOfStudy:
         if earlier is not None:
             return earlier
         Openings(self.folder, study).publish_again(board, transcript)
-        last = transcript.attempt  # a site takes part in attempts that begin after it came
+        last = transcript.attempt  # a site takes part only in attempts that begin after it joined the run
         self._report_state(board, keys, "here")
         try:
             result = self._released(board, keys, transcript, last)
@@ -199,7 +199,7 @@ class SiteOfStudy:
         if entry is not None and entry.record is not None:
             return entry.record.copy()
         if entry is not None and entry.state == "reserved":
-            return None  # stopped in between: what was opened is on the board, and no pass is opened twice
+            return None  # stopped after the spend: opened totals are on the board, and no pass is opened twice
         problem = self._problem
         admit(problem, self.ledger, self.dataset)
         fields = _fields(study, problem, self.name, self.by, ledger=self.ledger, dataset=self.dataset)
@@ -208,7 +208,7 @@ class SiteOfStudy:
 
     @cached_property
     def _problem(self) -> Problem:
-        """Return the problem of the rows of all sites, of which this one holds its own; it is planned once."""
+        """Return the problem of the rows of all sites, with the rows of this site alone; cached."""
         return self.context.problem(self.context.study.names, self.table, self.name)
 
     def _agreement(self) -> PendingRequest:
@@ -217,14 +217,14 @@ class SiteOfStudy:
     def _released(self, board: Board, keys: seals.Keys, transcript: Transcript, attempt: int) -> Result:
         """Return the result, in as many attempts after ``attempt`` as are needed.
 
-        An earlier life of this site may have shared other noise in attempts before.
+        In earlier attempts this site may have shared other noise, before it was restarted.
         """
         study, openings = self.context.study, Openings(self.folder, self.context.study)
         while True:
             self._wait_for_attempt(transcript, attempt)
             attempt, names, planned = transcript.attempt, transcript.names, transcript.planned
             if transcript.stopped == FINISHED:
-                # The others went on without this site; what they opened is its release too.
+                # The other sites continued without this one; their opened totals give its release too.
                 return _run(study, planned, SharedNoise(study, Replay(transcript), None), self.context.problem(planned))
             if len(names) < study.least:
                 raise StudyError(StudyFault.TOO_FEW_SITES)
@@ -317,11 +317,11 @@ def _run(study: Study, names: tuple[str, ...], source: SharedNoise, problem: Pro
 
 
 class Coordinator:
-    """Relays messages, and says which sites an attempt is made with; holds no private row and no key.
+    """Coordinator: relays messages and chooses the sites of an attempt; holds no private row and no key.
 
     Args:
         context: the study with the keys of all sites.
-        board: where the messages lie.
+        board: board of the messages.
     """
 
     def __init__(self, context: StudyContext, board: Board) -> None:
@@ -330,7 +330,7 @@ class Coordinator:
         self._transcript = Transcript(context.study, board)
 
     def run(self) -> ReleaseRecord:
-        """Lead the study to its release, and compute that from the opened totals, as any reader can.
+        """Lead the study to its release, which is computed from the opened totals, as any reader can do.
 
         Raises:
             StudyError: too few sites answered, or one was lost after a pass was opened; nothing more is released.
@@ -338,7 +338,7 @@ class Coordinator:
         transcript = self._transcript
         transcript.update()
         try:
-            # A coordinator that was stopped goes on with the attempt that is on the board.
+            # A coordinator that was stopped continues the attempt that is on the board.
             if not transcript.attempt:
                 self._begin(self._answering())
             while not self._is_finished():
@@ -354,7 +354,7 @@ class Coordinator:
         return result.as_dict()
 
     def _is_finished(self) -> bool:
-        """Return whether the sites have the release; who has it saw every pass opened, so late ones are not lost."""
+        """Return whether the sites have the release. A site that has it saw every pass opened, so none is lost."""
         transcript = self._transcript
         late = set(transcript.names) - transcript.done
         return not late or (
@@ -374,7 +374,7 @@ class Coordinator:
         return monotonic() - self._transcript.changed
 
     def _answering(self) -> tuple[str, ...]:
-        """Wait until every site is here or has refused, or the study's patience is over."""
+        """Wait until every site has joined the run or refused, at most for the study's patience; return those here."""
         transcript = self._transcript
         while True:
             transcript.update()
@@ -401,9 +401,9 @@ class Coordinator:
         ready = set(transcript.sent("ready", attempt, step))
         failed = set(names) & transcript.failed
         came_back = any(transcript.arrivals.get(name, 0) > transcript.arrivals_before.get(name, 0) for name in names)
-        # After an opening a site's rows are missed, so it has longer to come back.
+        # After the first opening the release would lack a lost site's rows, so it has longer to come back.
         patience = self._study.patience * (1 if step == 0 else _GIVES_UP)
-        if ready >= set(names):  # being opened: every site may have published, so nobody begins again
+        if ready >= set(names):  # every site may have published its sum, so no new attempt begins
             if failed or self._idle() > _GIVES_UP * self._study.patience:
                 raise StudyError(StudyFault.LOST, *(failed or set(names) - set(transcript.sent("sum", attempt, step))))
         elif came_back:

@@ -8,7 +8,7 @@ from pmtcore.accounting.budgets import MU_RANGE
 from pmtcore.public.moments import PublicData
 from pmtcore.releases.planning import planned
 
-COUNTS = (2, 3, 5, 10, 30)  # sites of a picture
+COUNTS = (2, 3, 5, 10, 30)  # numbers of sites in the chart
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,9 @@ class Prospect:
 
     Attributes:
         sites: how many answer.
-        rows: of each of them, their mean.
-        who: how the noise is sized: ``nobody`` colludes, ``one`` site may, ``all`` other sites may; or ``alone``, a
-            site by itself; or ``local``, every row with noise of its own.
+        rows: mean number of rows of a site.
+        who: what the noise allows for: ``nobody`` colludes, ``one`` site may, ``all`` other sites may; or ``alone``, a
+            release of one site; or ``local``, noise on every row.
     """
 
     sites: int

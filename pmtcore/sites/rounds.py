@@ -1,10 +1,10 @@
 """One pass over all sites: each adds its share of noise, splits the integers into shares, and only the total is opened.
 
-    share   sealed for each other site, once: uniform words that say nothing by themselves
-    ready   every share for me has come: up to here nothing can be opened, and an attempt that fails costs nothing
-    sum     all are ready: the sum of the shares that I hold; with those of all sites it is the noisy total
+    share   one for each other site, sealed for it: uniform words, which alone are independent of the integers
+    ready   the site has received every share for it; before that no total can be opened, and a failed attempt is free
+    sum     after all sites are ready: the sum of the shares that the site received; over all sites, the noisy total
 
-A site publishes its sum of a pass once, whatever the coordinator says, and writes it down before: each pass is opened
+A site publishes its sum of a pass once, whatever the coordinator says, and stores it before: each pass is opened
 at most once, so the budget covers a coordinator that lies about who dropped out (docs/proofs/sites.md).
 """
 
@@ -27,7 +27,7 @@ from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.study import Study
 from pmtcore.sites.transcript import OpenedPass, Transcript
 
-_PATIENCE = 4  # times the study's: the coordinator, who may begin again, gives up first
+_PATIENCE = 4  # multiple of the study's patience that a site waits; the coordinator gives up earlier
 
 
 class Opening(Protocol):
@@ -40,8 +40,8 @@ class Opening(Protocol):
 class SharedNoise(NoiseSource):
     """The noise source of one party of a study: sums of its own rows go in, opened totals of all rows come out.
 
-    The method runs as it does for one curator; what differs is where its integers are opened. It plans for the rows of
-    the sites of the first opening. The total of a later pass with fewer of them is scaled up to these rows.
+    The method runs as for one curator; only the totals of its integers are opened among the sites. It plans for the
+    rows of the sites of the first opening. The total of a later pass with fewer sites is scaled up to these rows.
 
     Args:
         study: rows of the sites.
@@ -76,7 +76,7 @@ class SharedNoise(NoiseSource):
         return [(2 * value * planned + rows) // (2 * rows) for value in opened.total]
 
     def integers(self, sigma: float, trials: int, size: int) -> NoReturn:
-        """Refuse: noise on its own would be opened at each site, and not in a sum."""
+        """Refuse: noise that is drawn apart from a total would be known to each site."""
         raise StudyError(StudyFault.METHOD)
 
     def spherical(self, scale: float, trials: int, size: int) -> NoReturn:
@@ -91,8 +91,8 @@ class SharedNoise(NoiseSource):
 class Openings:
     """The sums that this site has published, in files of the site's folder; one for each pass.
 
-    The message is there, on disk, before it is published. A site that is killed in between publishes the same message
-    when it runs again, and never another one of that pass.
+    A message is stored on disk before it is published. A site that is killed in between publishes the same message when
+    it runs again, and never another one for that pass.
     """
 
     def __init__(self, folder: Path, study: Study) -> None:
@@ -106,10 +106,10 @@ class Openings:
         return self._file(step).exists()
 
     def record(self, message: BoardMessage, names: tuple[str, ...]) -> None:
-        """Write down the signed sum that is about to be published, and which sites the pass is opened with.
+        """Store the signed sum that is about to be published, with the names of the sites of the pass.
 
         Raises:
-            StudyError: there is one of this pass.
+            StudyError: a sum of this pass is stored already.
         """
         draft = self._folder / f".{self._name}-{os.urandom(4).hex()}"
         with draft.open("x") as file:
@@ -124,12 +124,12 @@ class Openings:
             draft.unlink()
 
     def require_plan(self, planned: tuple[str, ...]) -> None:
-        """Raise if this site opened the first pass with others than the sites that are planned for now.
+        """Raise if this site opened the first pass with other sites than those planned for now.
 
-        The budget's split over passes is the plan's, so passes of two plans might cost more than it.
+        The plan splits the budget over the passes, so passes of two plans might cost more than the budget.
 
         Raises:
-            StudyError: it did.
+            StudyError: the sites differ.
         """
         if self.was_opened(0) and tuple(self._read(self._file(0))["names"]) != planned:
             raise StudyError(StudyFault.SITES_CHANGED)
@@ -138,7 +138,7 @@ class Openings:
         return dict(parsed(path.read_bytes()))
 
     def publish_again(self, board: Board, transcript: Transcript) -> None:
-        """Post the sums that were written down and never reached the board."""
+        """Post the stored sums that are not on the board."""
         for path in sorted(self._folder.glob(f"{self._name}-*")):
             message = BoardMessage.from_dict(self._read(path)["message"])
             if message.sender not in transcript.sent("sum", message.attempt, message.step):
@@ -186,7 +186,7 @@ class Exchange:
         self._post(part)
 
     def _share(self, step: int, sender: str, count: int) -> np.ndarray:
-        """Return what a site sealed for this one (count, 2).
+        """Return the share (count, 2) that a site sealed for this one.
 
         Raises:
             StudyError: it was sealed for another pass, attempt, sender or study, or has another size.
@@ -225,7 +225,7 @@ def signed(keys: seals.Keys, message: BoardMessage) -> BoardMessage:
 
 
 class Replay:
-    """The totals that the board shows: what the coordinator, or anybody who reads the messages, computes with."""
+    """Opened totals as read from the board, by the coordinator or any other reader of the messages."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript

@@ -1,8 +1,8 @@
 """Additive secret sharing of integers modulo 2^128, with the system's randomness.
 
 A site splits its integers into one share for each site. Any proper subset of the shares is uniform and independent of
-the integers (docs/proofs/sites.md). Integers are kept as two words of 64 bits, (k, 2), the upper one
-first; 128 bits hold any sum of this package's passes: 2^40 rows of 2^36 each and their noise stay below 2^80.
+the integers (docs/proofs/sites.md). Integers are stored as two words of 64 bits, (k, 2), the upper one first. 128 bits
+suffice for every sum of this package: 2^40 rows of at most 2^36 each and their noise stay below 2^80.
 """
 
 import os
@@ -29,7 +29,7 @@ def decode(words: np.ndarray) -> np.ndarray:
     """Return the integers (k,) of smallest size behind words (k, 2).
 
     Raises:
-        StudyError: one is larger than any sum of rows: somebody did not follow the protocol.
+        StudyError: an integer is larger than any sum of rows, since somebody did not follow the protocol.
     """
     residues = [(int(upper) << 64) | int(lower) for upper, lower in words]
     values = [residue - _MODULUS if residue >= _MODULUS // 2 else residue for residue in residues]

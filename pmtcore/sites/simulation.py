@@ -63,7 +63,7 @@ def prepare_simulation(
     study = create("simulation", str(copy), choices, request, sites=sites, **settings)
     context, joined = StudyContext.of(study, str(folder)), []
     for name, table in tables.items():
-        # Told here, at once: the others would spend, and wait in vain for a site whose file does not fit.
+        # Checked before the sites start: otherwise the others would spend and wait for a site whose file does not fit.
         context.problem(study.names, table, name)
     (folder / "board").mkdir()
     for site in sites:

@@ -18,7 +18,7 @@ class Status:
         study: with the keys of all who agreed.
         states: of each site, in the study's order.
         passes: how many were opened, and with how many sites each.
-        stopped: the coordinator's last word; empty while the study runs.
+        stopped: the coordinator's last message; empty while the study runs.
     """
 
     study: Study
@@ -40,7 +40,7 @@ class Status:
 def status(
     study: Study, joined: Iterable[Mapping[str, Any]] = (), messages: Iterable[Mapping[str, Any]] = ()
 ) -> Status:
-    """Return how far a study is.
+    """Return the state of a study.
 
     Args:
         study: as its file says.

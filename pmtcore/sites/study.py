@@ -46,8 +46,8 @@ VERSION = 1  # of the study file; another one is refused
 METHODS = ("joint-pmt", "joint-moment", "pmt-gradients")  # their passes are sums of integers alone
 MOST_SITES = 1_000  # as many as benchmarks/sites.py runs
 _ALL_NEIGHBOURS = 100  # sites: up to so many, each shares with all others
-_NEIGHBOURS = 40  # of a site in larger studies: fewer colluding sites never single one out (proofs/sites.md, 2)
-_PATIENCE = (0.5, 7 * 86_400.0)  # seconds: a test's, and a week of a hospital's
+_NEIGHBOURS = 40  # of a site in larger studies: fewer colluding sites never isolate one (proofs/sites.md, 2)
+_PATIENCE = (0.5, 7 * 86_400.0)  # seconds, least and largest: for a test, and a week
 _STRICT = "refuse"
 
 
@@ -104,8 +104,8 @@ class Study(JsonFields):
         id: at random, so that two runs of the same plan are two studies.
         public: the public file, which lies beside the study.
         schema: how columns are read; ``None``: what the public table suggests.
-        least: the least number of sites that answer.
-        colluders: how many sites may join hands with the coordinator: noise is sized for the others.
+        least: the least number of sites that must answer.
+        colluders: number of sites that may collude with the coordinator: the noise of the others satisfies the budget.
         patience: seconds without any message until a site counts as lost.
         site_effects: whether each site has a coefficient of its own (:mod:`pmtcore.sites.effects`).
     """
@@ -127,7 +127,7 @@ class Study(JsonFields):
         whole_number_between("colluding sites", self.colluders, 0, len(self.sites) - 1)
         whole_number_between("least number of sites", self.least, max(2, self.colluders + 1), len(self.sites))
         number_between("patience", self.patience, *_PATIENCE)
-        # The noise of all sites together is a release's of this budget, which must be one that a release can have.
+        # All sites together add the noise of a release with this mu, which must be in the range of a release.
         number_between("mu of the noise of all sites", self.noise_mu(self.least), *MU_RANGE)
         if self.request.method not in METHODS:
             raise StudyError(StudyFault.METHOD)
@@ -166,8 +166,8 @@ class Study(JsonFields):
     def neighbours(self, names: Sequence[str], name: str) -> tuple[str, ...]:
         """Return the sites that a site shares masks with, among the sites of an attempt.
 
-        All others in small studies; in larger ones the nearest on a ring. A ring with d neighbours each stays in one
-        piece when any ``d - 1`` sites are taken out, so d is larger than the number of colluders.
+        In small studies these are all others, in larger ones the nearest on a ring. A ring with d neighbours each stays
+        connected when any ``d - 1`` sites are removed, so d is larger than the number of colluders.
         """
         count = len(names)
         if name not in names:
@@ -184,20 +184,20 @@ class Study(JsonFields):
         return sum(self.site(name).rows for name in names)
 
     def noise_mu(self, answering: int) -> float:
-        """Return the mu of the noise that all answering sites add up to; the budget's where nobody colludes.
+        """Return the mu of the total noise of all answering sites; that of the budget where nobody colludes.
 
-        With k sites answering, each adds its share for the case that only ``k - colluders`` of them are honest, so the
-        total has more noise than the budget asks for, and the method plans with what it gets (proofs/sites.md).
+        With k sites answering, each adds noise for the case that only ``k - colluders`` of them are honest. The total
+        then has more noise than the budget requires, and the method plans with that noise (proofs/sites.md).
         """
         return self.request.budget.mu * math.sqrt(1 - self.colluders / answering)
 
     def mu_against(self, coalition: int, *answering: int) -> float:
-        """Return the mu that the release keeps against so many sites who pool what they know with the coordinator.
+        """Return the mu of the release against a coalition of sites with the coordinator.
 
         Args:
-            coalition: sites in it.
-            answering: sites that answered, in each pass where these numbers differ: the mu of the pass that keeps
-                least is stated, which no composition of the passes exceeds (proofs/sites.md, 4).
+            coalition: number of sites in it.
+            answering: number of sites that answered, for each pass where these numbers differ. The mu is that of the
+                weakest pass, which the composition of the passes does not exceed (proofs/sites.md, 4).
         """
         if coalition >= min(answering):
             return math.inf
@@ -206,7 +206,7 @@ class Study(JsonFields):
 
     @cached_property
     def plan_digest(self) -> str:
-        """Return the SHA-256 of everything but the keys: what a site agrees to before it has made them."""
+        """Return the SHA-256 of everything but the keys, to which a site agrees before it makes its own."""
         return _digest(replace(self, sites=tuple(Site(site.name, site.rows) for site in self.sites)).as_dict())
 
     @cached_property
@@ -258,7 +258,7 @@ class Study(JsonFields):
         )
 
     def request_of(self, names: Sequence[str]) -> Request:
-        """Return the request with the noise of these sites as its budget: what the method plans with."""
+        """Return the request that the method plans with: its budget is the mu of these sites' total noise."""
         return replace(self.request, budget=Budget(self.noise_mu(len(names))))
 
     def as_dict(self) -> dict[str, Any]:
@@ -296,7 +296,7 @@ def _digest(fields: Mapping[str, Any]) -> str:
 
 
 class StudySettings(TypedDict, total=False):
-    """Settings of a study that have a usual value; see :class:`Study`."""
+    """Settings of a study with default values; see :class:`Study`."""
 
     least: int | None
     colluders: int
@@ -342,7 +342,7 @@ def create(
     # Named one by one, so that a site whose table lacks a column is refused and does not sum other features.
     features = tuple(dict.fromkeys(feature.column.name for feature in context.side.coder.features))
     written = replace(study, choices=replace(choices, features=features))
-    # As every reader of the file will have it, defaults of the parameters included: the digest is of that.
+    # The digest is of the study as read back from its file, with the defaults of all parameters.
     return Study.from_json(written.as_json().encode())
 
 
@@ -368,10 +368,10 @@ def create_from(
 
 
 def check_names(sites: Sequence[Site]) -> None:
-    """Check that a study has a number of sites that it can have, each with a name of its own.
+    """Check the number of a study's sites, and that their names are distinct.
 
     Raises:
-        InputError: it has not.
+        InputError: too few or too many sites, or a name twice.
     """
     if not 2 <= len(sites) <= MOST_SITES or len({site.name for site in sites}) < len(sites):
         raise InputError(SiteMessage.SITES_FORM, limit=MOST_SITES)
@@ -423,12 +423,12 @@ class StudyContext:
         return cls(study, table, side)
 
     def problem(self, names: Sequence[str], private: Table | None = None, own: str = "") -> Problem:
-        """Return the problem of the table that these sites hold together, of which one holds ``private``.
+        """Return the problem of the combined table of these sites, one of which has the rows ``private``.
 
         Args:
             names: of the sites that answer.
             private: a site's own table; ``None``: the coordinator's view, without any row.
-            own: name of that site, where the sites have effects.
+            own: name of the site with ``private``, where the sites have effects.
 
         Raises:
             InputError: the private table does not fit the study.
@@ -442,13 +442,13 @@ class StudyContext:
             return Problem(nobody, side.data, study.choices, side.notes, coder=side.coder, design=design)
         table = labelled(private, effects.COLUMN, [own]) if study.site_effects else private
         prepared = prepare(table, self.table, study.choices, public_rows=study.public.rows, schema=study.schema)
-        # The ledger knows the site's table as it is.
+        # The ledger has the fingerprint of the site's unchanged table.
         return replace(prepared, private=prepared.private.part_of(total), table=private)
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """A private table of which nothing but the names of its columns is known: those of the public file."""
+    """Stand-in for a private table without rows, whose column names are those of the public file."""
 
     columns: tuple[str, ...]
 
@@ -458,8 +458,8 @@ class Knowledge:
     """Privacy of one row against a party, as mu-GDP states it.
 
     Attributes:
-        sites: how many sites are in the party, at most.
-        mu: infinite where nothing is promised.
+        sites: largest number of sites in the party.
+        mu: infinite where there is no guarantee.
     """
 
     party: Party
@@ -483,14 +483,14 @@ class Knowledge:
 
 
 def knowledge(study: Study, *answering: int) -> tuple[Knowledge, ...]:
-    """Return what each party can learn when so many sites answer, in each pass where these numbers differ."""
+    """Return the guarantee against each party, by the number of sites that answered (of each pass, if they differ)."""
     known = [
         Knowledge(Party.OUTSIDERS, 0, study.mu_against(0, *answering)),
         Knowledge(Party.ONE_SITE, 1, study.mu_against(1, *answering)),
     ]
     if study.colluders > 1:
         known.append(Knowledge(Party.COALITION, study.colluders, study.mu_against(study.colluders, *answering)))
-    # The rows of a person at both sites are a group: mu adds up, against whoever of these learns the most.
+    # The rows of a person at two sites are a group: their mu add, against the party with the largest mu.
     most = max(known, key=lambda one: one.mu)
     unit = study.choices.unit or Unit(study.request.rows_per_person)
     return (*known, Knowledge(Party.PERSON_IN_TWO_SITES, most.sites, 2 * unit.rows * most.mu))

@@ -14,8 +14,8 @@ _PATIENT = 0.05  # share of the time without a message after which the board is 
 MessageKey = tuple[str, int, int]  # kind, attempt, step
 
 
-class Superseded(Exception):  # no error: the coordinator began again
-    """A newer attempt began: this one will not be opened."""
+class Superseded(Exception):
+    """Signal, not an error: the coordinator began a newer attempt, so this one will not be opened."""
 
 
 @dataclass(frozen=True)
