@@ -1,1 +1,1 @@
-"""What people read: sentences, the report, figures."""
+"""Output for people: sentences about figures, the report, and charts."""

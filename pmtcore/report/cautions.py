@@ -1,4 +1,4 @@
-"""Cautions about a fit, each with the choices that mend it; shown before a budget is spent."""
+"""Cautions about a fit, each with the choices that remedy it; shown before a budget is spent."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from pmtcore.tables.table import MomentTable, Table
 
 # Bars of a column that is as wide as a word, and columns that a reader goes through.
 _BARS, _MOST = 12, 200
-# Why a whole column is not in the fit although it was chosen.
+# Kinds of notes on a chosen column that is not in the fit.
 _DROPPED = (
     *(TableNote.ZERO, TableNote.CONSTANT, TableNote.COLLINEAR),
     *(TableNote.IDENTIFIER_LEFT_OUT, TableNote.NAMED_IDENTIFIER_LEFT_OUT),

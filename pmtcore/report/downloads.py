@@ -25,7 +25,7 @@ from pmtcore.report.html import drawing_file, embedded, file_name, report
 from pmtcore.report.names import title
 from pmtcore.report.sheet import csv
 
-# Of each member of an archive: the same release gives the same bytes whenever it is packed.
+# Date of each member of an archive, so that the same release always gives the same bytes.
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
@@ -37,7 +37,7 @@ class FiledRelease:
         record: the release in plain fields.
         account: of its data set; ``None`` where it is in no ledger.
         entry: its spend there.
-        answers: what a released moment was asked, as HTML.
+        answers: models from a released moment, as HTML.
         table: title of its table, where it is in no ledger.
     """
 
@@ -49,7 +49,7 @@ class FiledRelease:
 
     @property
     def words(self) -> str:
-        """Return what tells it from others in a list."""
+        """Return a label that distinguishes the release in a list."""
         spent = of_person(self.record["guarantee"])["mu"] if self.entry is None else self.entry.mu
         mu = unbroken(f"mu = {figure(spent, 4)}")
         if self.entry is None:

@@ -1,7 +1,7 @@
-"""A first look at tables that harm nobody: a quick comparison, kept for later sessions of a server.
+"""Quick comparison of methods on synthetic or public tables, cached for later sessions of a server.
 
-What is kept between sessions is a handful of lab figures of synthetic rows, or of public tables split for study:
-never rows, and never anything of tables that somebody brought.
+The cache has a few lab figures of synthetic rows, or of public tables split for study: never rows, and no figures of
+tables that a user uploaded.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class QuickComparison:
 
 
 def remembered(mark: tuple[str, ...]) -> QuickComparison | None:
-    """Return what an earlier session computed, if it is still there."""
+    """Return the figures of an earlier session, if they are still cached."""
     return _kept.get(mark)
 
 
@@ -70,7 +70,7 @@ def is_quick(problem: Problem) -> bool:
 def first_look(problem: Problem) -> QuickComparison:
     """Compare what Plan compares, where there is one: errors of the typical coefficient in those of the public fit.
 
-    In a Euclidean distance a few coefficients of collinear columns decide, and two pages would judge one table apart.
+    A Euclidean distance is dominated by the coefficients of collinear columns, and would disagree with the page Plan.
     """
     chosen = [
         recommended(problem.public).id,

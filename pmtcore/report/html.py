@@ -56,7 +56,7 @@ from pmtcore.report.strength import beside_deployments, strength, unprotected_wo
 _STYLE = "\n" + Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 # Headings of the report, each of which goes down one level in a page of somebody else.
 _LEVELS = (1, 2, 3)
-# Half of a band around a ratio that is not told from no band at all.
+# Half-width of a band around a ratio below which it counts as no band.
 _EVEN = 1e-12
 # Where the questions about the guarantee stand.
 _QUESTIONS = "questions"
@@ -78,7 +78,7 @@ def report(
         record: a release in plain fields.
         account: the data set's account in the ledger, in plain fields.
         head: of the ledger's chain, so that cut-off events can be noticed.
-        answers: what a released moment was asked, as :func:`pmtcore.report.figures.explore.answers` has it.
+        answers: models from a released moment, as HTML of :func:`pmtcore.report.figures.explore.answers`.
         table: title of the table, for a release that is in no ledger.
 
     Raises:
@@ -97,7 +97,7 @@ def report(
 
 
 def file_name(record: ReleaseRecord, what: str, ending: str) -> str:
-    """Return a name for a file about a release, by which two of them can be told apart.
+    """Return the name of a file about a release, distinct for distinct releases.
 
     Args:
         record: a release in plain fields.
@@ -121,7 +121,7 @@ def embedded(
     answers: str = "",
     table: str = "",
 ) -> str:
-    """Return what the report says, without its frame and style; headings are one level lower, drawings are images.
+    """Return the content of the report without frame and style; headings are one level lower, drawings are images.
 
     Args:
         record: a release in plain fields.
@@ -147,7 +147,7 @@ def drawing_file(drawing: str) -> str:
 
 
 def _as_image(drawing: re.Match[str]) -> str:
-    """Return a drawing as an image: a page that takes only text and tables from others leaves inline drawings out."""
+    """Return a drawing as an image, since some pages remove inline drawings from embedded HTML."""
     text = drawing.group()
     label = re.search(r'aria-label="([^"]*)"', text)
     named = re.search(r'<svg class="(\w+)"', text)
@@ -262,7 +262,7 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any], title: str) -> str
 
 
 def _modelled(record: ReleaseRecord) -> str:
-    """Return what the coefficients are about, with the level of a label."""
+    """Return the modelled response, with the level of a label."""
     return modelled(str(record["target"]), record["public"].get("positive"))
 
 
@@ -296,13 +296,13 @@ def _left(record: ReleaseRecord) -> str:
 
 
 def _unshown(record: Mapping[str, Any]) -> list[str]:
-    """Return the titles of what is too large for a report: whoever signs reads it in the record."""
+    """Return the titles of objects that are too large for the report, and are only in the record."""
     large = {name: value for name, value in record["released"].items() if not isinstance(value, int | float)}
     titles = released_titles({name: value for name, value in large.items() if name != _SPECTRUM})
     return [*titles, *titles_behind_bands(record)]
 
 
-# Under which name a release has the spectrum of its whitened moment.
+# Name of the spectrum of a whitened moment among the released figures.
 _SPECTRUM = "after_whitening"
 
 
@@ -317,7 +317,7 @@ def _figures(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _plan(record: ReleaseRecord) -> str:
-    """Return the public figures that the plan chose, for whoever repeats or checks the release."""
+    """Return the public figures that the plan chose, for readers who repeat or check the release."""
     facts = [(NAME, escape(share.words)) for share in shortened(record["public"])] + _figures(record["public"])
     if not facts:
         return ""
@@ -377,7 +377,7 @@ def _guarantee(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
 
 
 def _attacked(record: ReleaseRecord) -> str:
-    """Return what the strongest attack on the method reached; empty where none was made, or nothing was spent."""
+    """Return the lower bound of the strongest attack on the method; empty without an attack or without a spend."""
     audits, at = stored(), record["method"]
     if record["guarantee"]["mu"] == 0 or audits is None or at not in audits.audits:
         return ""
@@ -439,7 +439,7 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
         for_step: tuple[str, ...] = ("", "", *("",) * bool(ratio))
         if band and name != INTERCEPT and (by := by_name.get(name)):
             drawn, for_step = True, _limited(value, band, by, ratio)
-            if by == 1:  # a category, or 0 and 1: the same figures would stand twice
+            if by == 1:  # a category, or 0 and 1: both rows would have the same figures
                 limited_value = ("as for a step", *("",) * (len(limited_value) - 1))
         rows.append((escape(name), *for_step, *limited_value, *more))
     if not rows:
@@ -487,9 +487,9 @@ def _limited(value: float, band: Mapping[str, float] | None, by: float, ratio: s
 
 
 def _ratios(three: list[float]) -> list[str]:
-    """Write a ratio and its limits; near 1 with the digits that tell an effect from none.
+    """Write a ratio and its limits; near 1 with enough digits to distinguish an effect from none.
 
-    A limit reads as 1 only where it is 1: else nobody could tell on which side of 1 it lies.
+    A limit is written as 1 only where it is 1, so that a reader sees on which side of 1 it lies.
     """
     written, half = [figure(each) for each in three], (three[2] - three[1]) / 2
     unclear = len(set(written)) < len(written) or any(
@@ -525,7 +525,7 @@ _NO_LEDGER = "This report was made without a ledger: what was released from thes
 
 
 def _together(account: Mapping[str, Any] | None) -> str:
-    """Return what all releases of a data set say together; empty where there is one, or no ledger."""
+    """Return the total guarantee of all releases of a data set; empty where there is one, or no ledger."""
     if account is None or len(account["entries"]) < 2:
         return ""
     odds = strength(float(account["spent"]["mu"]))
@@ -592,7 +592,7 @@ def _reproduce(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
 
 
 def _automatic(record: ReleaseRecord) -> str:
-    """Say which parameters were left to the plan, and what it took where that is a single figure."""
+    """Say which parameters the plan chose, with their values where these are single figures."""
     told = []
     for item in dataclasses.fields(method(record["method"]).parameters):
         figure = item.metadata["automatic"]

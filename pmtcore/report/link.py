@@ -1,4 +1,4 @@
-"""Public choices as an address: what was chosen about a table opened by name, other than its defaults; never data."""
+"""Public choices in a page's address: those about a table opened by name that differ from its defaults; never data."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def choices_of(asked: Mapping[str, str], first: Choices, names: Sequence[str]) -
 
 
 def fields_of(choices: Choices, first: Choices) -> dict[str, str]:
-    """Return the same for an address: what differs from the start."""
+    """Return the fields of an address: the choices that differ from the defaults."""
     fields = {n: str(v) for n in ("target", "family", *_WORDS) if (v := getattr(choices, n)) != getattr(first, n) and v}
     for name, field in _NUMBERS.items():
         value = getattr(choices, field)

@@ -41,7 +41,7 @@ def in_quotes(id: str) -> str:
 
 
 def suggested_name(title: str) -> str:
-    """Return a name of a data set to begin with: the words that the names of both its files begin with, else the title.
+    """Return the default name of a data set: the common first words of its two files' names, else the title.
 
     >>> suggested_name("survey_private.csv, survey_public.csv"), suggested_name("pay.csv, sample.csv")
     ('survey', 'pay.csv, sample.csv')

@@ -1,4 +1,4 @@
-"""Which rows of coefficients a picture draws, and how far its axis goes: the same on a page and in the report."""
+"""Choice of the coefficients in a chart and of the range of its axis; the same on a page and in the report."""
 
 import math
 from collections.abc import Collection, Iterable, Sequence
@@ -11,9 +11,9 @@ from pmtcore.tables.formula import category
 
 # From so many rows on, the levels of a column are folded into one row.
 MANY = 20
-# What a comparable effect is for where a feature is there or not.
+# Words for the change that a comparable effect of a 0/1 feature refers to.
 _LEVEL_STEP, _ZERO_ONE_STEP = "a category: against the reference", "0 or 1: from 0 to 1"
-# Columns that a picture draws at first: more is no picture that can be looked at.
+# Columns that a chart draws at first: more cannot be read.
 MOST_COLUMNS = 40
 # What a reader of such a row should know.
 PICKED = (
@@ -81,9 +81,10 @@ def round_steps(
 
 
 def clarity(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return how clear effects are (rows,): beyond 1 a band leaves out 0; without a band an effect's size.
+    """Return the clarity of effects (rows,): the middle of a band over its half-width, without its sign.
 
-    A value need not be in the middle of its band, so the band's middle over its half-width is what tells.
+    It is above 1 where the band excludes 0. An effect without a band has its size. The middle is used in place of the
+    value, which need not lie there.
     """
     with np.errstate(all="ignore"):
         clear = np.where(high > low, np.abs(low + high) / (high - low), np.abs(value))
@@ -96,7 +97,7 @@ def clearest(names: Sequence[str], clarity: np.ndarray, called: str = "clearest"
     Args:
         names: of coefficients.
         clarity: of each effect (rows,), by :func:`clarity`; or another figure by which a level is picked.
-        called: what the picked one is among the effects of its column.
+        called: word for the picked effect, such as clearest.
     """
     columns: dict[str, list[int]] = {}
     for at, name in enumerate(names):
@@ -110,7 +111,7 @@ def clearest(names: Sequence[str], clarity: np.ndarray, called: str = "clearest"
 
 
 def effects_among(names: Sequence[str]) -> list[int]:
-    """Return, for each coefficient, among how many effects of its column a picture picks it: 1 where it draws all."""
+    """Return, for each coefficient, the number of effects from which a chart picks it: 1 where it draws all."""
     columns = [source(name) for name in names]
     return [columns.count(column) if len(names) > MANY else 1 for column in columns]
 
@@ -120,7 +121,7 @@ def for_all_effects(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return 95 % limits (rows,) widened so that those of all effects of a column hold together, whichever is picked.
 
-    Bonferroni: each of k limits misses with probability 0.05/k at most, so that the picked one does with 0.05 at most.
+    Bonferroni: each of k bands misses with probability at most 0.05/k, and the picked one with at most 0.05.
 
     Args:
         low: lower limits, on a scale on which they are symmetric.
@@ -157,16 +158,16 @@ def few_words(names: Sequence[str]) -> str:
 
 
 def axis_limit(values: np.ndarray, reach: np.ndarray) -> float | None:
-    """Return how far an axis goes where some rows would squeeze all others; ``None`` where all of them fit.
+    """Return the limit of an axis on which some rows would compress all others; ``None`` where all of them fit.
 
     Args:
-        values: what each row is about (rows,), and further marks of the rows.
-        reach: the farthest end of each row (rows,), without a sign.
+        values: value of each row (rows,), and further marks of the rows.
+        reach: largest absolute value of each row's band (rows,).
     """
     if len(reach) < 3 or not np.all(np.isfinite(reach)):
         return None
     limit = _EDGE * float(np.quantile(reach, _INSIDE, method="lower"))
-    # Up to here the axis still shows every row; beyond it the others would be squeezed.
+    # Up to here the axis shows every row; beyond it the others would be compressed.
     most = _STRETCH * limit
     if not 0 < most < reach.max():
         return None
@@ -184,6 +185,6 @@ def axis_ends(low: np.ndarray, high: np.ndarray, limit: float | None) -> tuple[f
     """
     if limit is None:
         return min(0.0, float(low.min())), max(0.0, float(high.max()))
-    # A row that lies wholly beyond stands in figures: room for it would be empty.
+    # A row that lies entirely beyond the limit is written in figures, so the axis needs no room for it.
     near = (low <= limit) & (high >= -limit)
     return max(-limit, min(0.0, float(low[near].min()))), min(limit, max(0.0, float(high[near].max())))

@@ -1,4 +1,4 @@
-"""What a release may hold beside its coefficients: each statistic under a plain title, in one place.
+"""Statistics of a release other than its coefficients, each with a plain title.
 
 Methods and records keep their short names, which programs read; people read the titles. The share of rows that a method
 shortens has one name and says where it comes from: Conditioning, Plan, Release and the report print the same words.
@@ -16,7 +16,7 @@ from pmtcore.base.numbers import figure, listing, percent, unbroken
 from pmtcore.public.moments import INTERCEPT
 
 NAME = "Rows whose contribution is shortened (truncation)"
-# Of a band's width: less cannot be seen in a picture.
+# Share of a band's width below which a shift cannot be seen in a chart.
 _ASIDE = 0.02
 # Coefficients that an alarm names.
 _MOST_NAMED = 3
@@ -70,7 +70,7 @@ class TruncatedShare:
         return f"{percent(min(self.share, 1.0))} of private rows" if self.share > 0 else "none"
 
 
-# Under which name plans and releases keep a share, and what kind of figure it is there.
+# Name of a share in plans and releases, and its origin there.
 SOURCES = {"predicted_truncation_rate": ShareOrigin.PREDICTED, "clipped_share": ShareOrigin.RELEASED}
 
 
@@ -104,7 +104,7 @@ def shortened_words(*figures: Mapping[str, Any]) -> str:
 
 
 def truncation_of(record: Mapping[str, Any]) -> str:
-    """Return the share of a release in plain fields, and whether its bands allow for what shortening does."""
+    """Return the truncated share of a release in plain fields, and whether its bands allow for the truncation error."""
     figures = record["public"], record["released"]
     words = shortened_words(*figures)
     if not any(one.share > 0 for one in shortened(*figures)):
@@ -171,8 +171,8 @@ def aside_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
 def farthest(names: Sequence[str], public_fit: np.ndarray, low: np.ndarray, high: np.ndarray) -> list[str]:
     """Return the coefficients whose public fit lies outside the released band, the farthest first, at most three.
 
-    Far is measured in half-widths of the band. Only released and public figures are compared. The intercept is named
-    where no other one is outside, as what it is: the average level of the outcome.
+    The distance is measured in half-widths of the band, from released and public figures alone. The intercept is
+    returned, as the average level of the outcome, only where no other coefficient is outside.
 
     Args:
         names: of the coefficients.
@@ -243,7 +243,7 @@ def penalty_words(penalty: float | None, prior_sd: float | None) -> str:
 
 
 def title(name: str) -> str:
-    """Return what a statistic is called; a record of a later version may have others, which keep their names.
+    """Return the title of a statistic; a statistic of a later version keeps its name.
 
     >>> title("r_squared"), title("not_yet_known")
     ('R squared', 'not yet known')

@@ -15,7 +15,7 @@ from pmtcore.base.numbers import figure, percent, power_of_ten
 
 # The customary level of a test.
 FALSE_ALARMS = 0.05
-_NEARLY_ALL = 0.99  # detections from which on a budget counts as no protection: mu of about 4
+_NEARLY_ALL = 0.99  # power of the best attacker from which a budget counts as no protection: mu of about 4
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Strength:
 
     @property
     def right_guesses(self) -> float:
-        """Return how often, at most, one of two equally likely values of a row is named rightly, rounded up.
+        """Return the largest probability of guessing which of two equally likely values a row has, rounded up.
 
-        It is one half plus half the total variation distance, the normal distribution function at mu/2 (Dong, Roth
-        and Su 2022, Corollary 2.13 with epsilon = 0).
+        It is one half plus half the total variation distance, which is ``Phi(mu/2)`` (Dong, Roth and Su 2022,
+        Corollary 2.13 with epsilon = 0).
 
         >>> strength(1.0).right_guesses, strength(0.0).right_guesses
         (0.692, 0.5)
@@ -70,7 +70,7 @@ class Strength:
 
 
 def unprotected_words(mu: float) -> str:
-    """Return what to say of figures from a sound method whose budget protects nobody; empty where it protects."""
+    """Return the warning that the budget of a sound method protects nobody; empty where it protects."""
     if not strength(mu).protects_nobody:
         return ""
     return (

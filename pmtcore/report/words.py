@@ -1,4 +1,4 @@
-"""Plain sentences beside the figures: each computed from the numbers it stands beside, right at the extremes too."""
+"""Plain sentences beside the figures, each computed from the numbers shown there, and correct at their extremes."""
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -25,12 +25,12 @@ from pmtcore.report.rows import clarity, is_level, source, step_words, steps
 from pmtcore.report.statistics import aside_words
 from pmtcore.tables.cells import MISSING_EXAMPLES
 
-_ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
-_WIDER = 1.15  # times: so much wider than its parts a band needs a word
-_NARROW = 0.5  # bands so much narrower than predicted need a word
-_CHANGE = 1.25  # a factor below which whitening changed nothing worth a word
-_ABOUT_EQUAL = 0.8  # of the other part of an error: two digits of a typical error tell no more apart
-_TIE = 1.05  # distances within 5 % are called equal: medians of tens of trials are no finer
+_ROUND = 2.0  # ratio of longest to shortest direction up to which noise counts as equal in all directions
+_WIDER = 1.15  # ratio of a band to that of its parts from which it is explained
+_NARROW = 0.5  # ratio of bands to predicted ones below which it is explained
+_CHANGE = 1.25  # ratio of condition numbers below which whitening counts as without effect
+_ABOUT_EQUAL = 0.8  # ratio of two parts of an error from which they are called about equal
+_TIE = 1.05  # distances within 5 % are called equal: medians of tens of trials are not more precise
 _MOVERS = (
     ("the privacy noise moves it", "privacy sd"),
     ("another sample", "sampling sd"),
@@ -38,11 +38,11 @@ _MOVERS = (
 )
 _SMALLER_RADIUS = "A smaller radius means less noise and more bias."
 _CHOSEN_BY_PRIVATE_ROWS = "A radius chosen by that figure would leak it: choose by public rows."
-_MOST_LOG = 700.0  # beyond, e to its power is no number any more
+_MOST_LOG = 700.0  # exponents beyond it overflow
 _SIDES = {False: ("negative", "positive"), True: ("below 1", "above 1")}  # by whether the unit is a ratio
 _GAPS_NAMED = 20  # columns with gaps that a line can name
 _TOLD = 3  # methods beside the best one that a sentence compares one by one; of more the nearest and the farthest
-_NO_ERROR = 1e-12  # relative: below, a distance is rounding
+_NO_ERROR = 1e-12  # relative distance below which it is a rounding error
 
 
 def columns_words(names: Sequence[str]) -> str:
@@ -59,11 +59,11 @@ def columns_words(names: Sequence[str]) -> str:
 
 
 def private_words(n: int, unit: Unit | None) -> str:
-    """Say of what n is the number: of private rows, or of persons where a column says whose a row is.
+    """Say that n is the number of private rows, or of persons where a column identifies them.
 
     Args:
-        n: number of rows that count, with the rows of zeros that stand for missing ones of a person.
-        unit: of protection; ``None`` where nobody said who is a person.
+        n: number of rows that count, with the rows of zeros in the unused places of a person.
+        unit: unit of protection; ``None`` where none was chosen.
 
     >>> private_words(2000, None), private_words(300, Unit(3, "patient"))
     ('2,000 private rows', '100 persons (each up to 3 rows)')
@@ -74,7 +74,7 @@ def private_words(n: int, unit: Unit | None) -> str:
 
 
 def conditioning_words(diagnosis: Diagnosis, scaled: float = math.nan) -> list[str]:
-    """Say what whitening does for the inverse, and whether noise still hurts one direction more: before, then after.
+    """Say how whitening changes the condition number, and whether noise is still larger in some directions.
 
     Args:
         diagnosis: of the rows.
@@ -133,7 +133,7 @@ def _columns_of(direction: Direction) -> str:
 
 
 def _ratio(kappa: float) -> float:
-    """Return longest over shortest direction; infinite where the shortest has no length, or nothing is known."""
+    """Return the ratio of longest to shortest direction; infinite where the shortest has length 0, or is unknown."""
     return math.inf if not kappa < 1e30 else math.sqrt(max(kappa, 1.0))
 
 
@@ -170,7 +170,7 @@ def truncation_words(diagnosis: Diagnosis, radius: float) -> str:
 
 
 def coefficient_words(table: pd.DataFrame, unit: DisplayUnit) -> list[str]:
-    """Return a line for each row of a table of coefficients: what noise, sampling and truncation do to it."""
+    """Return a line for each row of a table of coefficients, with its privacy, sampling and truncation errors."""
     sentences = []
     for row in table.to_dict("records"):
         if "low (95 %)" not in row or row["coefficient"] == INTERCEPT:
@@ -187,7 +187,7 @@ def coefficient_words(table: pd.DataFrame, unit: DisplayUnit) -> list[str]:
 
 
 def _moved(row: Mapping[Hashable, Any], unit: DisplayUnit) -> str:
-    """Say what moves one coefficient, and by how much."""
+    """Say how large each part of a coefficient's error is."""
     moves = []
     for who, part in _MOVERS:
         size = float(row.get(part, 0.0))
@@ -201,10 +201,10 @@ def _moved(row: Mapping[Hashable, Any], unit: DisplayUnit) -> str:
 
 
 def beside_plan(release: Release, plan: Preview, asked: str = "") -> list[str]:
-    """Return how a release came out beside its plan and the public fit, in sentences.
+    """Return sentences that compare a release with its plan and with the public fit.
 
     Args:
-        release: what came out.
+        release: the release.
         plan: public figures of its request.
         asked: as of :func:`planned_words`.
     """
@@ -217,12 +217,12 @@ def beside_plan(release: Release, plan: Preview, asked: str = "") -> list[str]:
 
 
 def planned_words(release: Release, predicted: Prediction | None, asked: str = "") -> str:
-    """Say which half-width was planned and which came out; empty where one is unknown.
+    """Say which half-width was predicted and which was released; empty where one is unknown.
 
     Args:
-        release: what came out.
-        predicted: what was planned.
-        asked: coefficient that was looked at on Plan; the clearest one where it has none of that name.
+        release: the release.
+        predicted: predicted errors.
+        asked: coefficient chosen on Plan; the clearest one where the release has none of that name.
     """
     at = [j for j, name in enumerate(release.names) if name != INTERCEPT]
     if release.bands is None or predicted is None or not at or release.guarantee.mu == 0:
@@ -237,10 +237,10 @@ def planned_words(release: Release, predicted: Prediction | None, asked: str = "
 
 
 def precision_words(release: Release, alone: Prediction | None) -> str:
-    """Say how precise a release came out beside the public fit; empty where one is unknown.
+    """Say how precise a release is relative to the public fit; empty where one is unknown.
 
     Args:
-        release: what came out.
+        release: the release.
         alone: errors of the public fit.
     """
     at = [j for j, name in enumerate(release.names) if name != INTERCEPT]
@@ -254,7 +254,7 @@ def precision_words(release: Release, alone: Prediction | None) -> str:
 
 
 def prior_levels(notes: Sequence[str]) -> frozenset[str]:
-    """Return the coefficients whose size comes from the prior or penalty, as far as notes still have their facts."""
+    """Return the coefficients that the prior or penalty determines, from notes that have their facts."""
     return frozenset(name for facts in _facts_of(notes, TableNote.LEVELS_OF_ONE_LABEL) for name in facts["levels"])
 
 
@@ -270,7 +270,7 @@ def as_planned_words(release: Release, predicted: Prediction | None) -> str:
     planned = np.asarray(predicted.total)[at]
 
     def share(part: float | np.ndarray) -> float:
-        """Return the variance of a part in that of the predicted total, for the typical coefficient."""
+        """Return the variance of a part over that of the predicted total, for the typical coefficient."""
         with np.errstate(all="ignore"):
             return float(np.median((np.broadcast_to(part, len(release.names))[at] / planned) ** 2))
 
@@ -294,7 +294,7 @@ def as_planned_words(release: Release, predicted: Prediction | None) -> str:
 
 
 def _over_parts(table: pd.DataFrame, unit: DisplayUnit) -> float:
-    """Return the width of the typical band over the one that its parts add up to; 1 without bands or parts."""
+    """Return the width of the typical band over that of the sum of its parts; 1 without bands or parts."""
     parts = [name for name in table if str(name).endswith(" sd")]
     if "low (95 %)" not in table or not parts:
         return 1.0
@@ -307,7 +307,7 @@ def _over_parts(table: pd.DataFrame, unit: DisplayUnit) -> float:
 
 
 def parts_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
-    """Say what the bands of a table of coefficients in this unit contain."""
+    """Say which parts of the error the bands of a table of coefficients in this unit include."""
     wider = _over_parts(table, unit)
     few = (
         f" The typical band is {figure(wider, 2)} times as wide as its parts add up to: they are themselves estimated "
@@ -349,7 +349,7 @@ def public_fit_words(table: pd.DataFrame, public_rows: int | None) -> str:
 
 
 def leaning_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
-    """Return why values are not in the middle of their bands, where some are not."""
+    """Return the sentence on why some values are not in the middle of their bands; empty where all are."""
     if "low (95 %)" not in table:
         return ""
     with np.errstate(all="ignore"):
@@ -403,16 +403,16 @@ def example_words(
     spread: Mapping[str, float] | None = None,
     ordered: bool = False,
 ) -> str:
-    """Say of the first clear coefficient in the table what it means, with its limits; empty where there is none.
+    """Say what the first clear coefficient in the table means, with its limits; empty where there is none.
 
     Args:
-        shown: rows of a table of coefficients in this unit; the first whose band leaves out no effect is explained,
-            or the first of all.
+        shown: rows of a table of coefficients in this unit; the first whose band excludes zero effect is explained,
+            or else the first one.
         unit: of the displayed coefficients.
         references: levels that categories are compared with, by column.
         zero_one: features that are 0 or 1 in every public row.
         spread: standard deviations of the features in the public rows, where they are known.
-        ordered: whether the order of the rows means something, so that the first of them is explained in any case.
+        ordered: whether the rows are in a meaningful order, so that the first one is always explained.
     """
     rows = shown[shown["coefficient"] != INTERCEPT]
     if rows.empty or "low (95 %)" not in rows:
@@ -444,10 +444,10 @@ def example_words(
 
 
 def gaps_words(share: float) -> str:
-    """Say what rows with gaps do to a fit in which each counts as zeros.
+    """Say how rows with gaps bias a fit in which each counts as zeros.
 
     Args:
-        share: of the public rows that have gaps.
+        share: share of the public rows that have gaps.
     """
     return (
         f"About {percent(share)} of the private rows have gaps, if they are like the public ones. Each counts as a row "
@@ -457,11 +457,11 @@ def gaps_words(share: float) -> str:
 
 
 def filled_words(missing: Mapping[str, float], values: Mapping[str, str]) -> str:
-    """Say which value rows with gaps count with where gaps are filled; empty where no public row has one.
+    """Say which values replace missing ones where gaps are filled; empty where no public row has a gap.
 
     Args:
         missing: share of the public rows without a value, by feature.
-        values: what a missing value becomes, in words, by feature.
+        values: the replacement of a missing value in words, by feature.
     """
     gappy = sorted((name for name, share in missing.items() if share > 0), key=lambda name: -missing[name])
     if not gappy:
@@ -486,14 +486,14 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     if release.bands is None or release.guarantee.mu == 0:
         return release.guarantee.words
     bands, features = release.bands, [j for j, name in enumerate(release.names) if name != INTERCEPT]
-    at = features or list(range(len(release.names)))  # a fit of the intercept alone has no other
+    at = features or list(range(len(release.names)))  # all, where there is only an intercept
     by = steps(release.names, release.public.spread, release.public.zero_one)
     unit = np.array([by[release.names[j]] for j in at]) if features else 1.0
     parts = {part: float(np.median(errors[at] * unit)) for part, errors in bands.parts.items()}
     if not all(math.isfinite(part) for part in parts.values()):
         return "The noise swamped this release: its bands are without end for the typical coefficient."
     largest = max(parts, key=lambda name: parts[name])
-    # Where private rows are unlike the public ones, neither a budget nor a radius is what mends it.
+    # Where private and public rows differ in distribution, neither budget nor radius is the remedy.
     more, wider = ": a larger budget would narrow the bands", ": choose the inference radius, or a wider one"
     if release.disagrees:
         more = wider = ""
@@ -518,7 +518,7 @@ def release_words(release: Release, per_spread: bool = True) -> str:
 
 
 def _price(parts: Mapping[str, float]) -> str:
-    """Say what privacy adds to the error that sampling alone would leave: by the parts that stand beside it.
+    """Say by which factor privacy increases the sampling error, from the parts shown beside the sentence.
 
     Args:
         parts: standard errors of the typical coefficient, by part.
@@ -536,15 +536,15 @@ def _price(parts: Mapping[str, float]) -> str:
 def comparison_words(
     summaries: Sequence[Summary], axis: str = "budget", at: float | None = None, *, ratios: bool = True
 ) -> str:
-    """Say who is closest where along the axis, and how far the others are at one place.
+    """Say which method is closest in each interval of the axis, and how far the others are at one position.
 
     Args:
-        summaries: of all methods and places.
-        axis: what changes from place to place.
-        at: where others are compared, or the place next to it; ``None``: in the middle.
+        summaries: of all methods and positions.
+        axis: quantity on the axis.
+        at: position at which methods are compared, or the nearest one; ``None``: the middle.
         ratios: whether to say how far the others are.
     """
-    real = [s for s in summaries if method(s.method).role != "reference"]  # that one is at distance 0 from itself
+    real = [s for s in summaries if method(s.method).role != "reference"]  # without the reference, at distance 0
     failed: dict[str, list[float]] = {}
     by_place: dict[float, dict[str, float]] = {}
     for s in real:
@@ -562,7 +562,7 @@ def comparison_words(
 
 
 def _stuck(by_place: Mapping[float, Mapping[str, float]]) -> str:
-    """Say which methods a larger budget takes farther away: what is left of their error is no noise."""
+    """Say which methods are farther away at a larger budget, so that the rest of their error is not noise."""
     last = by_place[max(by_place)]
     names = [
         in_quotes(id)
@@ -624,7 +624,7 @@ def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float 
 
 
 def _further(ratio: float) -> str:
-    """Return how many times as far from the fit without privacy one is as the best."""
+    """Return the ratio of a distance from the fit without privacy to that of the best method, in words."""
     return "about as far from it" if ratio < _TIE else f"{figure(ratio)} times as far from it"
 
 

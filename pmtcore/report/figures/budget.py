@@ -72,7 +72,7 @@ def retrieved_table(facts: Facts) -> pd.DataFrame:
 
 
 def retrieved_metrics(facts: Facts, recycled: bool) -> dict[str, str]:
-    """Return the three parts of the planned epsilon by name; what is written adds up to it."""
+    """Return the three parts of the planned epsilon by name, rounded so that they add up to it."""
     planned, jacobian, back = (_written(facts, part) for part in ("planned", "jacobian", "retrieved"))
     return {
         "Spent on noise": f"{planned - jacobian - back:,}",

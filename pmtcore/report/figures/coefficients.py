@@ -140,7 +140,7 @@ def table(release: Release, unit: DisplayUnit) -> pd.DataFrame:
 def displayed(coefficients: pd.DataFrame, unit: DisplayUnit) -> pd.DataFrame:
     """Return the table as it is shown: beside ratios the standard errors say that they are of the logarithm.
 
-    A part that is 0 in every row is another part's matter: a method may count truncation in the privacy part.
+    A part that is 0 in every row is left out: a method may count truncation in the privacy part.
     """
     zero = [f"{part} sd" for part in _PARTS if not coefficients.get(f"{part} sd", pd.Series([1.0])).any()]
     coefficients = coefficients.drop(columns=zero)
@@ -164,7 +164,7 @@ def chosen(coefficients: pd.DataFrame, unit: DisplayUnit, search: str = "", orde
 
 
 def clarity(coefficients: pd.DataFrame, unit: DisplayUnit) -> np.ndarray:
-    """Return how clear each effect is (rows,), on the scale where errors add."""
+    """Return the clarity of each effect (:func:`pmtcore.report.rows.clarity`), on the scale where errors add."""
     value = coefficients["value"].to_numpy(dtype=float)
     low, high = (coefficients[name].to_numpy(dtype=float) if name in coefficients else value for name in _LIMITS)
     with np.errstate(all="ignore"):
@@ -180,14 +180,14 @@ def size(coefficients: pd.DataFrame, unit: DisplayUnit) -> np.ndarray:
 
 
 def picked_by(order: str) -> str:
-    """Return what the level is called that stands for its column in this order."""
+    """Return the word for the level that represents its column in this order."""
     return "largest" if order == "size" else "clearest"
 
 
 def folded(coefficients: pd.DataFrame, unit: DisplayUnit, order: str = "table") -> pd.DataFrame:
-    """Return one row for each column of the table: of several levels one, and of how many effects it is which.
+    """Return one row for each column of the table: one of its levels, with the number of effects it was picked from.
 
-    It is the clearest, or the largest where rows are ordered by size: else a column would stand below its own level.
+    The level is the clearest, or the largest where rows are ordered by size.
     """
     measure = size if order == "size" else clarity
     rows = clearest(list(coefficients["coefficient"]), measure(coefficients, unit), picked_by(order))
@@ -333,7 +333,7 @@ def multiples(coefficients: pd.DataFrame, unit: DisplayUnit, freedom: Mapping[st
 
 
 def _short_names(names: list[str]) -> list[str]:
-    """Return names that do not reach into the picture beside theirs; one that another shortens to stays as it is."""
+    """Return names shortened to the width of their chart; names that would become equal stay unabridged."""
     short = [name if len(name) <= _LEVEL_NAME else f"{name[: _LEVEL_NAME - 1]}…" for name in names]
     return [each if short.count(each) == 1 else name for name, each in zip(names, short, strict=True)]
 
@@ -355,14 +355,14 @@ def _panels(rows: pd.DataFrame, unit: DisplayUnit) -> dict[str, pd.DataFrame]:
 def at_the_edge(
     figure: go.Figure, value: np.ndarray, low: np.ndarray, high: np.ndarray, *, beside: np.ndarray | None = None
 ) -> None:
-    """Limit the axis to what most rows need; say at its edge what lies beyond, a value with its band or a band's end.
+    """Limit the axis to the range of most rows; write values with bands, or ends of bands, beyond it at its edge.
 
     Args:
         figure: with a row for each value, from 0 on.
         value: of each row (rows,).
         low: lower ends of the bands; the values where there are none.
         high: upper ends.
-        beside: other marks of the rows, which the axis has too as far as it may go.
+        beside: other marks of the rows, which the axis includes within its limit.
     """
     reach = np.max(np.abs([value, low, high]), axis=0) if len(value) else np.empty(0)
     limit = axis_limit(value if beside is None else np.append(value, beside), reach)

@@ -13,10 +13,10 @@ from pmtcore.report.figures.style import BAND_EDGE, BAND_SHADE, finish, log_axis
 from pmtcore.report.names import title
 
 _SYMBOLS = ("circle", "square", "triangle-up", "x", "star", "cross", "pentagon", "triangle-down", "hexagram")
-# What errors are: Euclidean distances, or those of the typical coefficient.
+# Kinds of errors: Euclidean distances, or the error of the typical coefficient.
 DISTANCE = "distance to the fit without privacy, all coefficients together"
 TYPICAL = "distance of the typical coefficient, in standard errors"
-_ROUNDING = 1e-12  # of a mean: a smaller spread is that of trials that do not differ
+_ROUNDING = 1e-12  # spread relative to the mean below which trials count as equal
 _COLUMNS = {
     "method": "method",
     "mu": "total mu",
@@ -58,7 +58,7 @@ def comparison(
     figure = go.Figure()
     for at, id in enumerate(dict.fromkeys([*methods, *(summary.method for summary in summaries)])):
         rows = sorted((s for s in summaries if s.method == id), key=lambda s: s.x)
-        if method(id).role != "reference":  # at distance 0 from itself: no place on a log axis
+        if method(id).role != "reference":  # its distance is 0, which a log axis cannot show
             _draw(figure, id, rows, _SYMBOLS[at % len(_SYMBOLS)], mean=mean, axis=axis)
     across = [*places, *(s.x for s in summaries)]
     if sampling is not None and across:
@@ -96,7 +96,7 @@ def _draw(figure: go.Figure, id: str, rows: Sequence[Summary], symbol: str, *, m
     low = [max(row.error_mean - row.error_sd, row.error_low) if mean else row.error_low for row in rows]
     edge = {"width": 1, "color": translucent(entry.colour, BAND_EDGE)}
     band = {"x": x, "mode": "lines", "line": edge, "legendgroup": id, "showlegend": False, "hoverinfo": "skip"}
-    if rows and not flat:  # it reads no private row, so all trials are the same
+    if rows and not flat:  # flat: reads no private row, so all trials are equal
         figure.add_scatter(y=high, **band)
         figure.add_scatter(y=low, fill="tonexty", fillcolor=translucent(entry.colour, BAND_SHADE), **band)
     figure.add_scatter(

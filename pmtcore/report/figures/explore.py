@@ -1,4 +1,4 @@
-"""Pictures and words of the Explore page: coefficients, models side by side, the whole in pictures."""
+"""Charts and sentences of the Explore page: coefficients, comparison of models, correlations and components."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -57,10 +57,10 @@ from pmtcore.report.words import private_words
 Values = TypeVar("Values", np.ndarray, "pd.Series[float]")
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
-_FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
-_HIDES = 3.0  # times as wide as by sampling alone: from here on a band hides effects that the rows show
+_FAR = 1000  # standard errors beyond which a distance is only called far
+_HIDES = 3.0  # width of a band over that by sampling alone from which it hides effects that the rows would show
 _LIMITS = ("low", "high")
-_MARGIN = 0.06  # of an axis, beyond its marks
+_MARGIN = 0.06  # share of an axis beyond its outermost marks
 _BESIDE = 14  # pixels of one model's line among others
 
 # Lines of a path up to which each has its band: more would hide each other.
@@ -88,7 +88,7 @@ def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
             "value": fit.fit.coefficients,
             "low": bands.low,
             "high": bands.high,
-            # Where no public row is truncated, that part is 0 throughout.
+            # Where no public row is truncated, the truncation part is 0 throughout.
             **{f"{part} sd": errors for part, errors in bands.parts.items() if np.any(errors)},
         }
     )
@@ -106,9 +106,9 @@ def in_steps(moment: Moment, fit: Regression) -> dict[str, float]:
 
 
 def drawn(shown: pd.DataFrame, scales: Mapping[str, float], freedom: float | None = None) -> pd.DataFrame:
-    """Return the coefficients that a picture has: their name, its row's name, and value, low and high in steps.
+    """Return the coefficients of a chart: their name, its row's name, and value, low and high in steps.
 
-    Of many columns each has its clearest effect, as in the report; the intercept is in none.
+    With many columns, each has its clearest effect only, as in the report; the intercept is left out.
 
     Args:
         shown: as of :func:`table`.
@@ -170,13 +170,13 @@ def neighbours(
     """Draw the correlation of each column with the response, filled where the model has it; a mark names its column.
 
     Its first rows are those of the picture beside this one, in their order, so that they can be read together; then
-    come the strongest others. The level that others are compared with has a row in the table alone, and is in a model
-    that has all others.
+    come the strongest others. The reference level of a category has a row in the table only, and counts as part of a
+    model that has all other levels.
 
     Args:
         moment: the record.
         fit: the model.
-        response: what it is about, with the level of a label.
+        response: its response, with the level of a label.
         references: level that others are compared with, by column of the table.
         beside: coefficients in the picture beside this one.
     """
@@ -218,7 +218,7 @@ def neighbours(
 
 
 def event(response: str, levels: Mapping[str, str]) -> str:
-    """Return what a 0/1 response says where it is 1.
+    """Return the event that a 0/1 response indicates where it is 1.
 
     Args:
         response: its name; that of a level has the level in it.
@@ -251,7 +251,7 @@ def logistic_chance_words(said_of: str, chance: float) -> str:
 
 
 def chance_words(moment: Moment) -> str:
-    """Say how many of the :func:`related` pairs stand out by chance at 95 % each, and which are not among them."""
+    """Say how many of the :func:`related` pairs are expected to stand out by chance at 95 % each; and other caveats."""
     levels = [len(names) for names in by_source(moment.columns).values()]
     among = sum(count * (count - 1) // 2 for count in levels)
     pairs = len(moment.columns) * (len(moment.columns) - 1) // 2 - among
@@ -289,7 +289,7 @@ def _percents(share: Estimates) -> str:
 
 
 def bands_words(moment: Moment, correction: str) -> str:
-    """Say what bands assume, and what they are worth after a search without a correction."""
+    """Say what bands assume, and that they do not hold after a search without a correction."""
     shown, many = len(moment.looked), moment.models
     searched = many > 1 and correction == "none"
     words = [ExploreWords.NOT_BEST.sentence(state=looked_words(shown, many))] if searched else []
@@ -320,7 +320,7 @@ def picture_words(moment: Moment, fit: Regression, bases: Mapping[str, str], cor
 def example_words(
     moment: Moment, fit: Regression, shown: pd.DataFrame, references: Mapping[str, str], *, said_of: str = ""
 ) -> str:
-    """Say of the clearest coefficient what it means, in the unit of the picture; empty without one.
+    """Say what the clearest coefficient means, in the unit of the chart; empty without one.
 
     Args:
         moment: the record.
@@ -387,7 +387,7 @@ def model_words(fit: Regression) -> str:
 
 
 def called(looked: Sequence[Regression], names: Mapping[str, str]) -> dict[str, str]:
-    """Return what each model is called, by its key: its name, else its place among those that were shown."""
+    """Return the title of each model by its key: its name, else its number among the models shown."""
     return {key_of(fit): names.get(key_of(fit), f"model {at}") for at, fit in enumerate(looked, 1)}
 
 
@@ -423,7 +423,7 @@ def _difference(before: Regression, fit: Regression) -> str:
 
 
 def nested_words(fits: Mapping[str, Regression]) -> str:
-    """Return the F test of what the larger one of two nested models has more; nothing of other models."""
+    """Return the F test of the additional features of the larger of two nested models; empty for other models."""
     if len(fits) != 2:
         return ""
     (_, small), (name, large) = sorted(fits.items(), key=lambda item: len(item[1].names))
@@ -458,7 +458,7 @@ def freedom_words(test: WaldTest, moment: Moment, fit: Regression) -> str:
 
 
 def key_of(fit: Regression) -> str:
-    """Return what tells models apart."""
+    """Return a key that identifies a model."""
     return f"{fit.formula} | {fit.lam:g}"
 
 
@@ -495,9 +495,9 @@ def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Fig
 
 
 def regression_table(fits: Mapping[str, Regression]) -> pd.DataFrame:
-    """Return models in columns and coefficients in rows, as papers print regressions; what a model lacks is blank.
+    """Return models in columns and coefficients in rows, as papers print regressions; missing coefficients are blank.
 
-    Beside each value stands half the width of its 95 % band, with its sign of plus and minus: no standard error.
+    Each value is followed by the half-width of its 95 % band with the sign ±, not by a standard error.
     """
     columns: dict[str, dict[str, str]] = {}
     for name, fit in fits.items():
@@ -550,7 +550,7 @@ def joint_test_words(fit: Regression, names: Sequence[str], moment: Moment) -> s
 
 
 def together_words(tests: pd.DataFrame) -> str:
-    """Say of each column with several levels whether its effects together are told from none; empty without any.
+    """Say for each column with several levels whether its effects jointly differ from zero; empty without such columns.
 
     Args:
         tests: of :func:`factor_tests`.
@@ -579,7 +579,7 @@ def left_out_words(columns: Sequence[str], chosen: Sequence[str]) -> str:
 
 
 def bases(references: Mapping[str, str], columns: Sequence[str], features: Sequence[str]) -> dict[str, str]:
-    """Return what the levels of each column in a model are compared with: its reference, and levels left out with it.
+    """Return the baseline of each column's levels in a model: the reference, with any other levels left out.
 
     >>> bases({"town": "south"}, ["town=north", "town=west"], ["town=north"])
     {'town': 'south and west together'}
@@ -755,7 +755,7 @@ def network_words(moment: Moment, lines: int) -> str:
 
 
 def _beside_its_mark(figure: go.Figure, name: str, angle: float) -> None:
-    """Write a name outside the circle, away from every line, which all lie inside it."""
+    """Write a name outside the circle, since all lines lie inside it."""
     side = "left" if math.cos(angle) >= 0 else "right"
     x, y = 1.08 * math.cos(angle), 1.08 * math.sin(angle)
     figure.add_annotation(x=x, y=y, text=escaping.chart(name), showarrow=False, xanchor=side)
@@ -907,7 +907,7 @@ def name_at_ends(figure: go.Figure, first: float, last: float) -> None:
 
 
 def subsets_table(subsets: Sequence[Subset]) -> pd.DataFrame:
-    """Return the best columns of each number, with what they leave and what a new row would be off, squared."""
+    """Return the best subset of each size, with its residual variance and squared prediction error."""
     rows = [
         {
             "columns": len(one.names),
@@ -1109,7 +1109,7 @@ def confirming_words(fit: Regression, predicted: Prediction | None, spent: float
 
 
 def confirmed_words(confirmed: ConfirmedModel) -> str:
-    """Count the coefficients of the confirmed model told from zero, together and by the second release alone."""
+    """Count the coefficients of the confirmed model whose bands exclude zero, together and by the second release."""
     rows = [row for row in confirmed.as_rows() if row["coefficient"] != INTERCEPT]
     both = sum(row["low"] > 0 or row["high"] < 0 for row in rows)
     alone = sum(row["second_low"] > 0 or row["second_high"] < 0 for row in rows)

@@ -16,11 +16,11 @@ from pmtcore.report.figures.style import BAND_EDGE, BAND_SHADE, QUIET, SAMPLING,
 from pmtcore.report.names import title
 from pmtcore.report.statistics import shortened_words
 
-# Half-widths are drawn from this share of sampling alone to this multiple of the public fit; wider is of no use.
+# Range of the drawn half-widths: from this share of the sampling part to this multiple of that of the public fit.
 _BELOW, _ABOVE = 0.7, 5.0
 # Where the axis of budgets ends.
 _BUDGETS = (LADDER[0] / 1.1, LADDER[-1] * 1.1)
-# Behind a method in the legend whose widths leave a part of the error out.
+# Mark behind a method in the legend whose half-widths omit a part of the error.
 _LEFT_OUT = " *"
 # What a reader of the band should know.
 _SHADED = (
@@ -48,7 +48,7 @@ _COLUMNS = {
 def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None, chosen: str = "") -> go.Figure:
     """Draw predicted 95 % half-widths of one coefficient by method, the sampling part alone, and the chosen budget.
 
-    Axes and the room of the legend are the same with the first curve and with all of them, so that nothing jumps.
+    Axes and the height of the legend do not change while curves are added.
 
     Args:
         plans: plans that are there already, one at least.
@@ -76,7 +76,7 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None, 
         )
     private = [one for one in plans if not _public(one.method)]
     if private:
-        # One figure for all methods (planning.sampling_alone), so the first method's is everybody's.
+        # The sampling part is the same for all methods (planning.sampling_alone).
         level = Z95 * float(private[0].prediction.sampling[j])
         ends = [min(one.mu for one in plans), max(one.mu for one in plans)]
         line = {"color": SAMPLING, "width": 2, "dash": "dot"}
@@ -128,7 +128,7 @@ def _falling(widths: Sequence[float]) -> list[float]:
 
 
 def _mark_uncomputed(figure: go.Figure, private: Sequence[Planned]) -> None:
-    """Draw a shade over the budgets that no line of every method reaches yet, so that no line seems to end there."""
+    """Draw a shade over the budgets at which not all methods are computed yet, so that no line seems to end there."""
     ids = {one.method for one in private}
     reach = min((max(one.mu for one in private if one.method == id) for id in ids), default=LADDER[-1])
     if reach >= LADDER[-1]:
@@ -155,7 +155,7 @@ def _ends(plans: Sequence[Planned], j: int) -> tuple[float, float] | None:
 
 
 def _too_wide(plans: Sequence[Planned], j: int) -> set[str]:
-    """Return the methods of which no line would be seen: all half-widths, or all but one, lie beyond the axis."""
+    """Return the methods without a visible line: all half-widths, or all but one, lie beyond the axis."""
     ends, widths = _ends(plans, j), dict[str, list[float]]()
     for one in plans:
         widths.setdefault(one.method, []).append(one.half_width(j))
@@ -206,7 +206,7 @@ def table(plans: Sequence[Planned], coefficient: str) -> pd.DataFrame:
 def half_width_words(
     one: Planned, coefficient: str, step: str = "for one unit"
 ) -> tuple[str, list[tuple[str, str]], str]:
-    """Describe one coefficient's half-width and what it is made of; no unknown part is a zero.
+    """Describe one coefficient's half-width and its parts; an unknown part is not stated as zero.
 
     Args:
         one: the plan.

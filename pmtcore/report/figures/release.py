@@ -34,9 +34,9 @@ from pmtcore.report.names import title
 from pmtcore.report.rows import step_words, steps
 from pmtcore.report.statistics import title as statistic
 
-_MOST_EXPECTED = 30  # coefficients drawn before a release: what is to be confirmed stands below the picture
+_MOST_EXPECTED = 30  # coefficients drawn before a release, so that the form below the chart stays in view
 _BAR = 7  # pixels of a bar's height
-_TWICE = 2.0  # times as long: beyond, a multiple is said in place of a percentage
+_TWICE = 2.0  # ratio from which a multiple is stated in place of a percentage
 _MOST = 120  # coefficients that one picture still shows; the table has all
 _PARTS = {"privacy": (PRIVACY, ""), "sampling": (SAMPLING, "/"), "truncation": (TRUNCATION, ".")}  # colour, hatch
 
@@ -122,7 +122,7 @@ def _radius_words(radius: float, columns: int) -> str:
 
 
 def _two_passes_words(passes: Passes, radius: str) -> str:
-    """Describe a pilot and a clipped gradient."""
+    """Describe a first-stage estimate (pilot) and a clipped gradient."""
     return (
         f"two passes: {100 * passes.pilot_share:.0f} % of mu² for a pilot with {radius}, "
         f"{100 * passes.counting_share:.0f} % for counting, {100 * passes.gradient_share:.0f} % for gradients clipped "
@@ -307,7 +307,7 @@ def penalties(release: Release) -> list[float]:
 def results(release: Release) -> dict[str, str]:
     """Return the single figures released beside the coefficients, with their titles.
 
-    None where noise decides them, or where most rows were truncated: they would be of the shortened rows.
+    They are left out where noise dominates them, or where most rows were truncated and they would describe these.
     """
     released = release.released
     if release.facts.noise_dominates or released.get("clipped_share", 0.0) > 1 / 2:
