@@ -1,4 +1,4 @@
-"""Arguments for tables and budgets that commands share, and what they are turned into."""
+"""Conversion of the arguments for tables and budgets that several commands share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ except ImportError:  # not a POSIX system
 
 
 def public_from(chosen: argparse.Namespace) -> tuple[PublicData, tuple[str, ...]]:
-    """Prepare the public side alone, and say what to know about its columns: nothing private is read."""
+    """Return the public data and notes on its columns; nothing private is read."""
     from pmtcore.tables.findings import public_alone  # noqa: PLC0415
 
     return public_alone(public_table_of(chosen), choices_from(chosen), chosen.public_rows)
@@ -63,14 +63,14 @@ def table_of(path: str, role: TableRole, rows: int | None = None) -> Table:
 
 
 def choices_from(chosen: argparse.Namespace) -> Choices:
-    """Return the data choices that the options say."""
+    """Return the data choices that the options give."""
     from pmtcore.tables.choices import Choices, levels_from_text  # noqa: PLC0415
 
     start_arrow()
 
     if (chosen.public is None) == (chosen.public_moment is None):
         raise InputError(CommandMessage.ONE_PUBLIC_SIDE)
-    if (not chosen.target) == (chosen.formula is None):  # an empty name is none
+    if (not chosen.target) == (chosen.formula is None):  # an empty target counts as none
         raise InputError(CommandMessage.NOTHING_TO_FIT)
     features = None if chosen.features is None else tuple(filter(None, map(str.strip, chosen.features.split(","))))
     return Choices.of(
@@ -86,9 +86,9 @@ def choices_from(chosen: argparse.Namespace) -> Choices:
 
 
 def user() -> Actor:
-    """Return who runs the command: the user that the system knows, who may do everything with files that are theirs.
+    """Return the user of the operating system, who may do everything with files that are theirs.
 
-    Variables such as LOGNAME are not asked: anybody may set them to another person's name.
+    Variables such as LOGNAME are not used, since anybody may set them to another person's name.
     """
     if pwd is None:  # not a POSIX system
         return Actor(os.getlogin(), Role.OWNER)
@@ -136,7 +136,7 @@ def choose_threads(chosen: argparse.Namespace) -> None:
 
 
 def cluster_from(chosen: argparse.Namespace) -> Cluster | None:
-    """Start where passes over private rows run: a cluster, left at the end of the program, or ``None`` for here."""
+    """Start the cluster for passes over private rows, left at the end of the program; ``None`` for this process."""
     if one_of("engine", chosen.engine, ("here", "dask")) == "here":
         if chosen.scheduler is not None:
             raise InputError(CommandMessage.SCHEDULER_NEEDS_DASK)
@@ -149,7 +149,7 @@ def cluster_from(chosen: argparse.Namespace) -> Cluster | None:
 
 
 def say(chosen: argparse.Namespace, sentence: str) -> None:
-    """Say something beside the answer, on standard error; not where quiet or JSON was asked for."""
+    """Write a sentence to standard error, unless quiet or JSON output was requested."""
     if not (chosen.quiet or chosen.json):
         with suppress(OSError, ValueError):
             sys.stderr.write(f"{one_line(sentence)}\n")
@@ -167,7 +167,7 @@ def numbers_from(name: str, text: str) -> list[float]:
 
 
 def budget_from(chosen: argparse.Namespace) -> Budget:
-    """Return the budget that the options say."""
+    """Return the budget that the options give."""
     from pmtcore.accounting.budgets import Budget  # noqa: PLC0415
 
     not_one, lacks_delta = CommandMessage.ONE_BUDGET, CommandMessage.EPSILON_NEEDS_DELTA

@@ -62,7 +62,7 @@ def plan(chosen: argparse.Namespace) -> Answer:
 
 
 def _time(public: PublicData, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]:
-    """Measure how long a release takes on this machine, and the memory it needs, from made-up rows."""
+    """Measure the time and memory of a release on this machine, with synthetic rows."""
     from pmtcore.releases.duration import expected  # noqa: PLC0415
     from pmtcore.releases.progress import in_time  # noqa: PLC0415
 
@@ -102,9 +102,9 @@ def report(chosen: argparse.Namespace) -> Answer:
 
 
 def _known(record: dict[str, Any], ledger_url: str | None) -> dict[str, Any]:
-    """Return the record of a file, marked as a lab figure unless a ledger at hand holds the very same.
+    """Return the record of a file, marked as a lab figure unless a ledger at hand contains the identical record.
 
-    Whoever can write a file can write a record: what may leave is what the ledger knows.
+    A file can be forged; only a record that the ledger contains may leave.
     """
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
 

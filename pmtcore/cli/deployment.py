@@ -1,4 +1,4 @@
-"""``python -m pmtcore check --deploy``: what a server with sign-in looks at when it starts, before it is started."""
+"""``python -m pmtcore check --deploy``: the checks of settings that a server with sign-in makes when it starts."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""The explore command: a regression, or a picture of the whole, from a record; spends nothing."""
+"""The explore command: a regression, or statistics of all columns, from a record; spends nothing."""
 
 import argparse
 from collections.abc import Callable, Mapping

@@ -11,7 +11,7 @@ from pmtcore.base.messages import CommandMessage, InputError, TableMessage
 MOST_INPUT = 512 * 2**20  # bytes of a table that is held as it comes, since a pipe cannot be read twice
 _MOST = 64 * 2**20  # bytes of a configuration or a record: a thousand coefficients' second moment takes a third of it
 STANDARD_INPUT = "-"
-# Where options keep the name of a file to write, and how they are called.
+# Attributes of parsed options that name a file to write, with the options' names.
 _OUTPUTS = {
     "out": "--out",
     "destination": "--out",
@@ -19,12 +19,12 @@ _OUTPUTS = {
     "save_config": "--save-config",
     "synthetic": "--synthetic",
 }
-# Where they keep the names of files to read.
+# Attributes of parsed options that name files to read.
 _INPUTS = (
     *("private", "public", "public_moment", "schema", "config", "record", "release", "confirm"),
     *("rows", "reports", "joined", "study"),
 )
-# A request that was read may be kept again in its place.
+# A request that was read may be saved to the same file.
 _READ_AND_WRITTEN = {("save_config", "config")}
 
 
@@ -32,7 +32,7 @@ def read_input() -> bytes:
     """Read the bytes of standard input.
 
     Raises:
-        InputError: nobody wrote there, or far too much.
+        InputError: standard input is empty, or too large.
     """
     if sys.stdin is None or sys.stdin.isatty():
         raise InputError(CommandMessage.NO_INPUT)
@@ -59,13 +59,13 @@ def read_small(path: str) -> bytes:
 
 
 def check_outputs(chosen: argparse.Namespace) -> None:
-    """Refuse a file to write that is another file of the call: a table would be lost, or a ledger with its spends.
+    """Refuse an output file that is also an input or a ledger of the call, which would be overwritten.
 
     Args:
         chosen: parsed arguments.
 
     Raises:
-        InputError: one is.
+        InputError: an output is another file of the call.
     """
     outputs = {name: path for name in _OUTPUTS if _is_name(path := getattr(chosen, name, None))}
     if not outputs:
@@ -94,7 +94,7 @@ def _files_of_ledger(url: str | None) -> Iterator[Path]:
 
 
 def _is_one(path: str, other: str) -> bool:
-    """Return whether a path is a file that another one names: the same, a link, or one of a folder or pattern."""
+    """Return whether a path is among the files of another one: itself, a link, or one of a folder or pattern."""
     try:
         written, named = Path(path).resolve(), Path(other).resolve()
         if written == named or (written.exists() and named.exists() and written.samefile(named)):
@@ -108,7 +108,7 @@ def _is_one(path: str, other: str) -> bool:
 
 
 def writable(path: str | None) -> None:
-    """Raise unless a file may be written there: asked before the spend.
+    """Raise unless a file may be written at a path; checked before the spend.
 
     Raises:
         InputError: a device, a pipe or a folder, or no name; OSError: the folder is not there, or is not ours.
@@ -131,7 +131,7 @@ def write_small(path: str, text: str) -> None:
     """Write a text file.
 
     Raises:
-        InputError: as :func:`writable`; OSError: there is no room. A file that was not there is then not left behind.
+        InputError: as :func:`writable`; OSError: the disk is full; a new file is then removed.
     """
     writable(path)
     file = Path(path)

@@ -17,7 +17,7 @@ from pmtcore.base.paths import application
 from pmtcore.cli.arguments import Answer
 from pmtcore.cli.parser import parser
 
-_PATHS = ("PMT_LEDGER", "PMT_DATA_DIR")  # may be relative to where the user stands
+_PATHS = ("PMT_LEDGER", "PMT_DATA_DIR")  # may be relative to the user's working directory
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

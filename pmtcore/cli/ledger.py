@@ -42,7 +42,7 @@ def run(chosen: argparse.Namespace) -> Answer:
 
 
 def _record(ledger: Ledger, key: str | None) -> Answer:
-    """Return the record that was kept under a key.
+    """Return the record that the ledger stores under a key.
 
     Raises:
         InputError: no key, or no record under it.
@@ -60,7 +60,7 @@ def _record(ledger: Ledger, key: str | None) -> Answer:
 
 
 def _curate(chosen: argparse.Namespace, ledger: Ledger) -> None:
-    """Do what a curator asks for a data set."""
+    """Change a data set's cap, overlap or end, as a curator asks."""
     from pmtcore.releases import register as curators  # noqa: PLC0415
 
     if chosen.step == "cap" and None in (chosen.dataset, chosen.mu):

@@ -72,7 +72,7 @@ def _whole_or_not_at_all(path: Path) -> Iterator[Path]:
 
 
 def _write_reports(path: Path, blocks: Iterable[np.ndarray], digest: str) -> int:
-    """Write reports as Parquet or as lines of JSON, by the file's name; how many there are."""
+    """Write reports as Parquet or as lines of JSON, by the file's name; return their number."""
     written = 0
     if path.suffix == ".parquet":
         with pq.ParquetWriter(path, SCHEMA) as sink:

@@ -90,7 +90,7 @@ def _hand_out(record: Mapping[str, Any], text: str, chosen: argparse.Namespace) 
     """Write the answer to the file asked for, and print it.
 
     Raises:
-        OSError: where that fails; the caller says what became of a spend.
+        OSError: writing failed; the caller then states the spend.
     """
     from pmtcore.base.exports import json_text  # noqa: PLC0415  # numpy is slow to load
 
@@ -103,7 +103,7 @@ def _hand_out(record: Mapping[str, Any], text: str, chosen: argparse.Namespace) 
     if sys.stdout is None:  # closed by whoever started this
         raise OSError(errno.EBADF, "standard output is closed")
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter gets its code
+        sys.stdout.reconfigure(errors="backslashreplace")  # characters that the terminal lacks become codes
     try:
         print(output)
         sys.stdout.flush()
@@ -113,7 +113,7 @@ def _hand_out(record: Mapping[str, Any], text: str, chosen: argparse.Namespace) 
 
 
 def _flushed(status: int) -> int:
-    """Return the status after the output was flushed, or after its reader went away."""
+    """Return the status after flushing the output, also where its reader has closed it."""
     try:
         sys.stdout.flush()
     except OSError:

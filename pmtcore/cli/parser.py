@@ -33,10 +33,10 @@ _TYPES = {"int": _reader(int), "float": _reader(float)}
 
 
 class _Once(argparse.Action):
-    """Keep the value of an option that is given once, and says something.
+    """Keep the value of an option; refuse an option that is given twice, or with an empty text.
 
-    The last of several would win in silence. An empty text, as of a script's variable that is not set, would stand for
-    the default; it may be given where the default is just that.
+    Otherwise the last of several values would be used without a warning, and an empty text, as from an unset variable
+    of a script, would select the default. An empty text is allowed where it is the default.
     """
 
     _filled: argparse.Namespace | None = None
@@ -51,7 +51,7 @@ class _Once(argparse.Action):
         """Keep the value.
 
         Raises:
-            ArgumentError: there was one, or it is empty.
+            ArgumentError: the option has a value already, or the value is empty.
         """
         if self._filled is namespace and self.option_strings:
             raise argparse.ArgumentError(self, "given more than once; give it once")
@@ -65,13 +65,13 @@ class Parser(argparse.ArgumentParser):
     """argparse, with its complaints in one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise in place of leaving the program."""
+        """Raise an error instead of leaving the program."""
         message = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
         raise InputError(CommandMessage.WRONG_CALL, reason=message, command=self.prog)
 
 
 def program() -> str:
-    """Return what was called, as a user would call it again."""
+    """Return the name of the program, as a user would type it again."""
     called = Path(sys.argv[0]).name
     return called if called.startswith("second-moment") else "python -m pmtcore"
 
@@ -101,7 +101,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_options(command: argparse.ArgumentParser, parts: Iterable[str], table: Mapping[str, Any]) -> None:
-    """Add the options of these parts of the table, in a group where the part has a heading or just one may be given."""
+    """Add the options of these parts of the table, grouped where a part has a heading or its options exclude others."""
     groups: dict[str, argparse._ActionsContainer] = {}
     for part in parts:
         heading = table["headings"].get(part, "")

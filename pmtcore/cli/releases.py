@@ -38,14 +38,14 @@ _BESIDE = (
     "Beside it lie two small files, .key and .head: copy all three together, and keep .key from others. Without them "
     "nobody can tell whether the ledger was changed."
 )
-_AFTER = 1.0  # seconds: whatever takes less says nothing
-_EACH = 0.5  # seconds between two lines, on a terminal; ten times as long elsewhere
+_AFTER = 1.0  # seconds before progress is reported
+_EACH = 0.5  # seconds between two reports, on a terminal; ten times as long elsewhere
 
 
 def run(chosen: argparse.Namespace) -> Answer:
     """Make one release, in the ledger named or the user's own; outside any for the lab, or where it costs nothing.
 
-    The demo table is made up: without a data set's name it spends nothing that counts.
+    The demo table is synthetic: without a data set's name its release is recorded in no ledger.
     """
     saved = request_from_json(read_small(chosen.config)) if chosen.config else None
     source = SecureNoise() if chosen.seed is None else SeededNoise(chosen.seed)
@@ -73,7 +73,7 @@ def _check_where(chosen: argparse.Namespace) -> None:
     """Refuse a call that names a spend and asks for none, or a ledger without a data set in it.
 
     Raises:
-        InputError: it does.
+        InputError: the call does so.
     """
     if chosen.ask and chosen.seed is not None:
         raise InputError(CommandMessage.ASK_HAS_NO_SEED)
@@ -86,7 +86,7 @@ def _check_where(chosen: argparse.Namespace) -> None:
 
 
 def _ask(chosen: argparse.Namespace, problem: Problem, request: Request, *, dataset: str, key: str) -> Answer:
-    """Say what was asked for, and how another person answers."""
+    """Say what was requested, and how another person answers."""
     from pmtcore.releases.register import ask  # noqa: PLC0415
 
     ledger = Ledger(chosen.ledger or default_url())
@@ -99,7 +99,7 @@ def _ask(chosen: argparse.Namespace, problem: Problem, request: Request, *, data
 def _recorded(
     chosen: argparse.Namespace, problem: Problem, request: Request, source: NoiseSource, *, dataset: str, key: str
 ) -> Answer:
-    """Release, and say where spend and record are kept."""
+    """Release, and say where the spend and the record are stored."""
     begun = not _is_there(chosen.ledger or default_url())
     cost = planned_guarantee(problem, request)
     with before_spend():
@@ -135,7 +135,7 @@ def _recorded(
 
 
 def _where(place: Mapping[str, Any]) -> str:
-    """Return where a spend is recorded, and what it adds up to, where the ledger still says so."""
+    """Return where a spend is recorded, and the total of its account, where the ledger can be read."""
     total = f"mu {place['spent']:.4g} of {place['cap']:.4g} is spent. " if place.get("cap") is not None else ""
     return (
         f"Recorded in the ledger {place['place']} as {place['dataset']!r} with key {place['key']}: {total}"

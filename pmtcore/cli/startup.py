@@ -9,7 +9,7 @@ SciPy copies all names of numpy, and so loads what numpy itself loads only when 
 tools, the front end of a Fortran compiler. Those names are hidden while it does. It also parses the documentation of
 its functions to add a note to each; while a command loads there is none to parse, as under ``python -OO``.
 
-What a command loads it keeps, so the collector of cyclic garbage waits until that is done and never looks at it again.
+Loaded modules stay in memory, so the garbage collector is off while they load and excludes them afterwards.
 """
 
 import gc
@@ -27,8 +27,8 @@ _process: dict[str, bool] = {"own": False}
 def own_process() -> None:
     """State that this process runs one command and nothing else.
 
-    Its passes take a thread for each core, so products of matrices inside them take one; numpy reads that when it is
-    loaded.
+    Its passes use a thread for each core, so matrix products within them use one thread; numpy reads that setting when
+    it is loaded.
     """
     _process["own"] = True
     sys.meta_path.insert(0, _NumpyWithoutTools())

@@ -91,7 +91,7 @@ def _ledger(chosen: argparse.Namespace) -> Ledger:
 
 
 def join(chosen: argparse.Namespace) -> Answer:
-    """Show what a study would spend and find; with --agree write its keys and the agreement in the ledger."""
+    """Show cost and predicted errors of a study; with --agree write its keys and the agreement in the ledger."""
     context = _open(chosen)
     study, plan = context.study, parties.plan_of(context)
     study.site(chosen.site)
@@ -115,7 +115,7 @@ def join(chosen: argparse.Namespace) -> Answer:
     )
     path = chosen.out or str(Path(chosen.folder) / f"{chosen.site}.joined.json")
     write_small(path, json.dumps(joined, indent=2) + "\n")
-    chosen.out = None  # it holds what the coordinator needs, and not what is printed
+    chosen.out = None  # that file is for the coordinator; the printed answer does not go there
     return {**record, "joined": joined}, "\n".join([*lines, f"Agreed. Send {path} to the coordinator."])
 
 
