@@ -113,15 +113,15 @@ def spend(
         released = release(problem, request, source)
         return released, released.as_dict(), Spent(cost.person.mu, synthetic=True)
     with before_spend():
-        ledger, own = _book(options.ledger)
+        ledger, is_own_file = _book(options.ledger)
         dataset = options.dataset or options.file or unnamed(problem, ledger)
-        if own:
+        if is_own_file:
             ledger.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
-        same = _digest(ledger.place, dataset, tables, request.as_dict(), *_asked(problem, ledger))
-        key = options.key or _MADE.get(same) or uuid4().hex
+        request_digest = _digest(ledger.place, dataset, tables, request.as_dict(), *_asked(problem, ledger))
+        key = options.key or _MADE.get(request_digest) or uuid4().hex
         repeated = ledger.entry(key) is not None
     made = recorded_release(problem, request, source, ledger, dataset=dataset, key=key, purpose=options.purpose)
-    _MADE[same] = key
+    _MADE[request_digest] = key
     account = account_after(ledger, made.dataset)
     total, cap = (None, None) if account is None else (account.spent, account.cap)
     spent = Spent(cost.person.mu, ledger.place, made.dataset, key, total, cap, repeated, other_rows=made.other_rows)

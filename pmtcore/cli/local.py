@@ -51,12 +51,12 @@ def _configure(chosen: argparse.Namespace) -> Answer:
 
 def _randomize(chosen: argparse.Namespace) -> Answer:
     made, choices = _published(chosen)
-    own = device_rows(read_path(_needed(chosen, "rows"), "private"), made.names, choices)
+    blocks = device_rows(read_path(_needed(chosen, "rows"), "private"), made.names, choices)
     path = Path(_needed(chosen, "destination"))
     writable(str(path))
     source = SecureNoise()
     with _whole_or_not_at_all(path) as unfinished:
-        written = _write_reports(unfinished, (made.randomize(*block, source) for block in own), made.digest)
+        written = _write_reports(unfinished, (made.randomize(*block, source) for block in blocks), made.digest)
     return {"reports": written, "configuration": made.digest, "guarantee": made.guarantee}, f"{written} reports written"
 
 

@@ -157,12 +157,12 @@ def _alone(
         order = [list(release["coefficients"]).index(name) for name in names]
         coefficients = np.array(fields["coefficients"], dtype=float)[order]
         noise = np.array(fields["privacy"], dtype=float)[np.ix_(order, order)]
-        cut = np.array(fields["truncation"], dtype=float)[order]
+        truncation = np.array(fields["truncation"], dtype=float)[order]
         limits = np.array([[float(release["bands"][name][side]) for name in names] for side in ("low", "high")])
-    finite = all(np.all(np.isfinite(x)) for x in (coefficients, noise, cut, limits))
-    if not finite or np.any(cut < 0) or np.min(np.diag(noise)) <= 0:
+    finite = all(np.all(np.isfinite(x)) for x in (coefficients, noise, truncation, limits))
+    if not finite or np.any(truncation < 0) or np.min(np.diag(noise)) <= 0:
         raise InputError(ExploreMessage.SECOND_UNREADABLE)
-    return coefficients, noise, cut, limits
+    return coefficients, noise, truncation, limits
 
 
 def combined_record(records: Sequence[Record], disjoint: str) -> Record:

@@ -138,9 +138,9 @@ class Marginals:
         if column is not None:
             wanted = (i == column) | (j == column)
             i, j = i[wanted], j[wanted]
-        own = [_symmetric_product(x, x) for x in u]
+        squares = [_symmetric_product(x, x) for x in u]
         derivatives = [
-            _symmetric_product(u[a], u[b]) - r[a, b] / 2 * (own[a] + own[b]) for a, b in zip(i, j, strict=True)
+            _symmetric_product(u[a], u[b]) - r[a, b] / 2 * (squares[a] + squares[b]) for a, b in zip(i, j, strict=True)
         ]
         return figures(self.state, r[i, j], np.array(derivatives), (-1.0, 1.0), completed=True)
 
@@ -174,8 +174,8 @@ class Marginals:
         derivatives = []
         for k, value in enumerate(values):
             x = vectors[:, k]
-            own = np.einsum("j,ja,jb->ab", x**2, u, u)  # from the derivative of the standard deviations
-            derivatives.append(_symmetric_product(x @ u, x @ u) - value * own)
+            scaling = np.einsum("j,ja,jb->ab", x**2, u, u)  # from the derivative of the standard deviations
+            derivatives.append(_symmetric_product(x @ u, x @ u) - value * scaling)
         d = len(values)
         return figures(self.state, values / d, np.array(derivatives) / d, (0.0, 1.0), completed=True), vectors
 
@@ -191,8 +191,8 @@ class Marginals:
             moved = np.zeros((len(values), *self.state.moment.shape))
             for l in (l for l in range(len(values)) if l != k):  # noqa: E741  # the other component
                 # From the derivative of the standard deviations.
-                own = np.einsum("j,ja,jb->ab", vectors[:, l] * vectors[:, k], u, u)
-                turn = _symmetric_product(projected[l], projected[k]) - (values[k] + values[l]) / 2 * own
+                scaling = np.einsum("j,ja,jb->ab", vectors[:, l] * vectors[:, k], u, u)
+                turn = _symmetric_product(projected[l], projected[k]) - (values[k] + values[l]) / 2 * scaling
                 apart = values[k] - values[l]
                 gap = math.copysign(max(abs(apart), _CLOSEST * values[0]), apart or 1.0)
                 moved += vectors[:, l, None, None] * turn / gap

@@ -1,4 +1,4 @@
-"""Guided demonstrations for teaching: each a knob, a picture's worth of numbers, one sentence to take away.
+"""Guided demonstrations for teaching: each has a setting, the numbers of a chart, and a sentence that sums it up.
 
 Everything here is synthetic and seeded: nothing is a release.
 """
@@ -15,12 +15,12 @@ from pmtcore.base.numbers import figure
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.mechanisms.truncation import cross_sensitivity, moment_sensitivity, truncate
 
-_ROWS = 400  # points of a cloud that the eye still tells apart
-_N = 5000  # rows at which the noise of the lesson's budgets is seen
-_REACH = 3.0  # times the root of the summed variances: one row in a thousand, or fewer, is longer
-_BALL = 2.25  # a condition number: one direction up to half as long again as the other
-_LONG = 9.0  # a condition number: one direction three times the other
-_SAMPLES = 201  # of public rows, of which the middle one is drawn: one sample alone may be lucky
+_ROWS = 400  # points of a cloud that can still be distinguished
+_N = 5000  # rows at which the noise of the lesson's budgets is visible
+_REACH = 3.0  # radius over the root of the summed variances: at most one row in a thousand is longer
+_BALL = 2.25  # condition number at which one direction is 1.5 times as long as the other
+_LONG = 9.0  # condition number at which one direction is three times as long as the other
+_SAMPLES = 201  # samples of public rows, of which the one with the median condition number is drawn
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Cloud:
 
 
 def roundness(kappa: float) -> str:
-    """Say how round whitened rows of this condition number are, and what that means for noise.
+    """Say what this condition number of whitened rows means for the noise.
 
     >>> roundness(1.2), roundness(5.1), roundness(30.0)
     ('nearly a ball, so noise does about the same harm in every direction', 'rounder, not yet a ball', 'still long')
@@ -67,10 +67,10 @@ def roundness(kappa: float) -> str:
 
 
 def whitening(ratio: float, public_rows: int) -> Cloud:
-    """Whiten a cloud whose axes differ by ``ratio`` with so many public rows of the population that it stands for.
+    """Whiten a cloud of condition number ``ratio`` with a number of public rows of the same population.
 
-    The cloud itself has that ratio, so that knob and sentence have one number. Of many samples of public rows the one
-    with the middle condition number is taken.
+    The cloud is scaled to exactly that condition number, so that setting and sentence agree. Of many samples of public
+    rows the one with the median condition number is used.
     """
     rng = np.random.default_rng(11)
     turn = np.array([[0.8, -0.6], [0.6, 0.8]])
@@ -113,8 +113,8 @@ class Solutions:
 def inverse(ratio: float, mu: float, trials: int = 200) -> Solutions:
     """Compute least squares from noisy moments of the same rows, as they are and whitened, at one total budget.
 
-    Either way each of the two parts has ``mu/sqrt(2)``, responses are clipped at the same bound, and the radius holds
-    99.9 % of rows of this design, which is known here: nothing is read from the rows.
+    In both cases each of the two parts has ``mu/sqrt(2)``, responses are clipped at the same bound, and the radius
+    contains 99.9 % of the rows of this known design: no bound is computed from the rows.
     """
     rng = np.random.default_rng(12)
     true = np.array([1.0, -1.0])
@@ -150,7 +150,7 @@ class Radii:
     def sentence(self) -> str:
         """Render what to take away."""
         best, least = float(self.radius[np.argmin(self.total)]), float(np.min(self.total))
-        # Not the best radius, which the reader is asked to find.
+        # The best radius is not stated, since the reader is asked to find it.
         times = figure(float(np.interp(self.chosen, self.radius, self.total)) / least, 2)
         side = "too small: too many rows are shortened" if self.chosen < best else "too large: the noise grows with it"
         word = "about right" if best / 1.3 <= self.chosen <= best * 1.3 else side
@@ -172,7 +172,7 @@ def radius(chosen: float, mu: float, n: int = 2000) -> Radii:
 
 
 def composition(mu: float, releases: int) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return the total mu after 1, 2, ... releases of mu, what simple addition would say, and the sentence."""
+    """Return the total mu after 1, 2, ... releases of mu, the sum of their mu, and the sentence."""
     count = np.arange(1, releases + 1)
     total = np.asarray([compose([mu] * int(k)) for k in count])
     words = (

@@ -19,18 +19,18 @@ from pmtcore.papers.lessons import roundness
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
 
-_BANDS = 40  # that fit into one picture
-_REPEATS = 20_000  # shares known to a third of a percent
+_BANDS = 40  # most bands in one chart
+_REPEATS = 20_000  # repetitions: the standard error of a share is then at most a third of a percentage point
 _MANY = f"{_REPEATS:,} repetitions, of which {_BANDS} are drawn"
 
 
 @dataclass(frozen=True)
 class LessonCurve:
-    """A curve with a chosen place, and the sentence to take away.
+    """A curve with a chosen position, and the sentence that sums it up.
 
     Attributes:
         curves: name and y along x, (k,) each.
-        chosen: where on x the knob stands.
+        chosen: position on x of the setting.
     """
 
     x: np.ndarray
@@ -141,7 +141,7 @@ def sites(count: int, colluders: int) -> LessonCurve:
 
     Args:
         count: sites of the study.
-        colluders: how many may collude; as many as leave one honest site count where there are more.
+        colluders: number of sites that may collude; at most all but one count.
     """
     counts = np.unique(np.round(np.geomspace(2, 100, 30)).astype(int))
 
@@ -167,7 +167,7 @@ def sites(count: int, colluders: int) -> LessonCurve:
 
 
 def questions(mu: float, asked: int) -> LessonCurve:
-    """Compute the expected error of a regression when many are asked: a release for each, or one moment for all.
+    """Compute the expected error of a regression among many, with a release for each or one moment for all.
 
     In standard errors of the non-private fit; 10,000 private rows of eight columns, 200 public ones.
     """

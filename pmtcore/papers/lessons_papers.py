@@ -17,11 +17,11 @@ from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.papers.lessons_methods import LessonCurve
 from pmtcore.papers.theory import Bound, TheorySetting, bounds
 
-_N, _D = 4000, 3  # rows and columns at which the noise of the lesson's budgets is seen
+_N, _D = 4000, 3  # rows and columns at which the noise of the lesson's budgets is visible
 _NEEDLE = np.array([1.0, 0.3, 0.1])  # standard deviations of the columns
-_MOST = 12  # Newton steps: without noise the fit is still by six
-_TRIALS = 15  # medians steady enough for a picture
-_CLOSE = 1.2  # times the least median
+_MOST = 12  # Newton steps: without noise the fit has converged after six
+_TRIALS = 15  # trials, whose medians are precise enough for a chart
+_CLOSE = 1.2  # ratio to the least median error up to which errors count as equal
 _ETA = 0.05  # of the papers' radius
 _BOUND = "A, Theorem 3.3, equation 2"
 
@@ -50,7 +50,7 @@ def newton(mu: float, steps: int) -> LessonCurve:
     """Compute the median error of T noisy Newton steps along T, as rows are and whitened (A, Algorithm 3)."""
     counts = np.arange(1, _MOST + 1)
     whitened, plain = (np.asarray([_newton_error(mu, int(t), white) for t in counts]) for white in (True, False))
-    # So few trials do not tell errors apart that are as close.
+    # So few trials cannot distinguish errors within that ratio.
     best, here = int(counts[whitened <= _CLOSE * whitened.min()][0]), float(whitened[steps - 1])
     word = (
         "Every step is paid for: " if steps > best else "Fewer steps leave the fit on its way: " if steps < best else ""
@@ -100,7 +100,7 @@ def objective(mu: float, times: float) -> LessonCurve:
 
 def moor(lam: float, floor: float) -> LessonCurve:
     """Compute the realized penalty along a coefficient: lasso wanted, the larger of two weights, their sum (D, 3.3)."""
-    theta = np.linspace(0.01, 1.99, 100)  # middles of cells, so that means are those over 0 to 2
+    theta = np.linspace(0.01, 1.99, 100)  # midpoints of cells of (0, 2), so that means approximate integrals
     weights = [
         Target(kind="lasso", lam=lam, floor=floor, moor=moor, printed=True).weights(theta[None])[0]
         for moor in (True, False)
@@ -122,7 +122,7 @@ def moor(lam: float, floor: float) -> LessonCurve:
 
 
 def response_scale(chosen: float, ratio: float) -> LessonCurve:
-    """Compute the noise on cross moment and Gram matrix along the response scale c, each over its least.
+    """Compute the noise on cross moment and Gram matrix along the response scale c, each over its minimum.
 
     Args:
         ratio: length of a row over that of its response, ``Rx/Rr``.

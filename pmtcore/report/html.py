@@ -270,8 +270,8 @@ def _features(record: ReleaseRecord) -> str:
     """Return the columns of the table that the features come from, with the number of levels of each category."""
     names = [name for name in record["coefficients"] if name != INTERCEPT]
     columns = Counter(source_column(name) for name in names)
-    told = [name if many == 1 else f"{name} ({many + 1} levels)" for name, many in columns.items()]
-    return escape(", ".join(told) if len(told) <= _NAMED else f"{len(told)} columns") or "nothing"
+    described = [name if many == 1 else f"{name} ({many + 1} levels)" for name, many in columns.items()]
+    return escape(", ".join(described) if len(described) <= _NAMED else f"{len(described)} columns") or "nothing"
 
 
 _NAMED = 20  # columns that a sentence can name; the tables have all

@@ -151,10 +151,10 @@ def few(names: Sequence[str], clarity: np.ndarray) -> list[tuple[int, str]]:
 def few_words(names: Sequence[str]) -> str:
     """Say what such a picture leaves out; empty where it has every coefficient."""
     many = len({source(name) for name in names})
-    told = [PICKED.format(picked="clearest")] if many < len(names) and len(names) > MANY else []
+    notes = [PICKED.format(picked="clearest")] if many < len(names) and len(names) > MANY else []
     if many > MOST_COLUMNS:
-        told.append(f"Of {many} columns the picture has the {MOST_COLUMNS} with the clearest effects, the tables all.")
-    return " ".join(told)
+        notes.append(f"Of {many} columns the picture has the {MOST_COLUMNS} with the clearest effects, the tables all.")
+    return " ".join(notes)
 
 
 def axis_limit(values: np.ndarray, reach: np.ndarray) -> float | None:

@@ -379,11 +379,11 @@ def model_words(fit: Regression) -> str:
     >>> model_words(fit)  # doctest: +SKIP
     'pay on age, town (3 effects)'
     """
-    told = [
+    described = [
         name if len(names) == 1 else f"{name} ({plural(len(names), 'effect')})"
         for name, names in by_source(fit.features).items()
     ]
-    return f"{fit.response} on {', '.join(told) or 'its mean alone'}"
+    return f"{fit.response} on {', '.join(described) or 'its mean alone'}"
 
 
 def called(looked: Sequence[Regression], names: Mapping[str, str]) -> dict[str, str]:
@@ -556,8 +556,8 @@ def together_words(tests: pd.DataFrame) -> str:
         tests: of :func:`factor_tests`.
     """
     rows = tests[tests["effects"] > 1]
-    told = [f"{column} (p = {p})" for column, p in zip(rows["column"], rows["p"], strict=True)]
-    return f"All effects of a column together, against none: {english(told)}." if told else ""
+    described = [f"{column} (p = {p})" for column, p in zip(rows["column"], rows["p"], strict=True)]
+    return f"All effects of a column together, against none: {english(described)}." if described else ""
 
 
 def first_columns(moment: Moment, response: str) -> list[str]:
@@ -589,12 +589,12 @@ def bases(references: Mapping[str, str], columns: Sequence[str], features: Seque
         columns: of the moment.
         features: of the model.
     """
-    told = {}
+    combined = {}
     for column, names in by_source(columns).items():
         out = [name.removeprefix(f"{column}=") for name in names if name not in features]
         if out and len(out) < len(names):
-            told[column] = f"{english([references.get(column, 'the rest'), *out])} together"
-    return {**references, **told}
+            combined[column] = f"{english([references.get(column, 'the rest'), *out])} together"
+    return {**references, **combined}
 
 
 def by_source(names: Sequence[str]) -> dict[str, list[str]]:

@@ -157,8 +157,8 @@ def _ends(plans: Sequence[Planned], j: int) -> tuple[float, float] | None:
 def _too_wide(plans: Sequence[Planned], j: int) -> set[str]:
     """Return the methods without a visible line: all half-widths, or all but one, lie beyond the axis."""
     ends, widths = _ends(plans, j), dict[str, list[float]]()
-    for one in plans:
-        widths.setdefault(one.method, []).append(one.half_width(j))
+    for plan in plans:
+        widths.setdefault(plan.method, []).append(plan.half_width(j))
     most = math.inf if ends is None else ends[1]
     return {id for id, every in widths.items() if sum(w <= most for w in every) < min(2, len(every))}
 
@@ -172,17 +172,17 @@ def below_words(plans: Sequence[Planned], coefficient: str, chosen: str = "") ->
         chosen: id of the method with the band.
     """
     wide = _too_wide(plans, plans[0].names.index(coefficient))
-    told = (
+    sentences = (
         []
         if not wide
         else [f"Wider than the picture at nearly every budget, so not drawn: {english(sorted(map(title, wide)))}."]
     )
-    if not all(one.is_complete for one in plans if one.method not in wide):
-        told.append("* A lower bound: what truncation adds to the error of these methods is not predicted.")
-    mine = [one for one in plans if one.method == chosen and one.prediction.total_interval is not None]
+    if not all(plan.is_complete for plan in plans if plan.method not in wide):
+        sentences.append("* A lower bound: what truncation adds to the error of these methods is not predicted.")
+    mine = [plan for plan in plans if plan.method == chosen and plan.prediction.total_interval is not None]
     if len(mine) > 1 and chosen not in wide:
-        told.insert(0, _SHADED)
-    return " ".join(told)
+        sentences.insert(0, _SHADED)
+    return " ".join(sentences)
 
 
 def _dash(id: str) -> str:
