@@ -1,4 +1,4 @@
-"""Conversion of a user's arguments (target, features or a formula, a budget in some unit) to what the core takes."""
+"""Conversion of a user's arguments (target, features or a formula, a budget in some unit) to problems and budgets."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -31,7 +31,7 @@ _MOST_FREEDOM = 1e6  # degrees of freedom from which quantiles no longer differ 
 
 
 def load(path: str | Path) -> Results | Moment:
-    """Open a release that somebody sent: predict, test and tabulate without any private table.
+    """Open a saved release, to predict, test and tabulate without any private table.
 
     Returns:
         The results of the release; of a bare record of a joint moment, the moment.

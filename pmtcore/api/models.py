@@ -58,7 +58,7 @@ class Parametrized:
         return {name: getattr(self, name) for name in self._parameter_names()}
 
     def set_params(self, **params: object) -> Self:
-        """Change arguments; what was fitted stays until the next fit.
+        """Change arguments; an earlier fit stays until the next one.
 
         Raises:
             InputError: there is no such argument.
@@ -248,7 +248,7 @@ class PrivateModel(Parametrized, Reported):
         seed: int | None = None,
         quiet: bool = False,
     ) -> Self:
-        """Spend the budget, once, and fit; says what was spent.
+        """Spend the budget, once, and fit; prints a sentence on the spend.
 
         The spend is written to the ledger before a private row is read. The same fit on the same tables in this process
         returns the earlier release and spends nothing; another ``key`` makes a new release.

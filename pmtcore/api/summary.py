@@ -1,4 +1,4 @@
-"""Text and HTML of what a budget is expected to buy."""
+"""Text and HTML of the errors predicted at a budget."""
 
 from __future__ import annotations
 

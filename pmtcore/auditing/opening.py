@@ -23,7 +23,7 @@ from pmtcore.tables.problem import prepare
 
 # Budgets, from one at which noise exceeds the signal to one at which it is negligible beside sampling.
 BUDGETS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
-# The same draw of the noise at every budget, so that only its size changes as the slider moves.
+# Seed of the noise, whose draw is the same at every budget, so that only its scale changes with the slider.
 _SEED = 11
 _STUDY = Curator("synthetic rows, shown on the first page")
 

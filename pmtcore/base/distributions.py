@@ -98,7 +98,7 @@ class beta:  # noqa: N801
         return special.betainccinv(a, b, q)
 
 
-# More than any count, and less than what a generator of Poisson variables refuses
+# Largest mean that is drawn: above any count, and accepted by numpy's generator of Poisson variables.
 _LARGEST_MEAN = 1e15
 
 

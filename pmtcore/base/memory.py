@@ -16,19 +16,19 @@ from threading import Event, Thread
 from typing import ClassVar
 
 _MMAP_THRESHOLD = -3  # mallopt's name for it
-_BLOCK = 128 * 1024  # bytes from which a block of its own is mapped, and goes back as soon as it is free
+_BLOCK = 128 * 1024  # bytes from which a block is mapped separately, and returned to the system once it is free
 _ARENA_MAX = -8  # mallopt's name for the number of heaps
-_TOP_PAD, _PAD = -2, 128 * 1024  # what the heap grows by beyond what is asked for; the library's own choice
+_TOP_PAD, _PAD = -2, 128 * 1024  # bytes by which the heap grows beyond a request; the library's default
 _SMALL = range(16, 513, 16)  # sizes of blocks that Python keeps in pools of its own
 _SWEPT = 2 * 2**20  # bytes of each such size that are written over
-# Sizes of a free block and of what is left of it. A thread keeps some blocks of each size up to 1032 that it freed, and
-# gives them out for that size alone.
+# Sizes of a free block and of its remainder. A thread keeps some freed blocks of each size up to 1032, and reuses them
+# for that size alone.
 _SIZES = [int(1.25**k) for k in range(52, 31, -1)] + [*range(1032, 0, -16)]
 _SPARE = 2 * 2**20  # bytes: the last block of each size is beyond the heap's end
-_HEADER = 16  # bytes of a block beside what was asked for, at most
+_HEADER = 16  # most bytes of a block beyond the requested ones
 _PROBE = 4096  # bytes of a block that comes from the thread's heap: a thread keeps smaller ones that it freed itself
-_ELSEWHERE = 4  # bit of a block's size: it lies in another heap than the process's first
-_ALIGNED = 64 * 2**20  # bytes: each part of such a heap begins at a multiple, with the address of the heap's owner
+_ELSEWHERE = 4  # bit of a block's size that is set where it lies in another heap than the process's first
+_ALIGNED = 64 * 2**20  # bytes; each part of such a heap begins at a multiple, with the address of the heap's owner
 _WORD = ctypes.sizeof(ctypes.c_size_t)
 _SIZE_OF_PART = 2 * _WORD  # where a part has its size
 _CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")

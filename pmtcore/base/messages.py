@@ -246,7 +246,7 @@ def reraised_as(error: Exception, *kinds: type[Exception]) -> Iterator[None]:
 
 
 def parse_number(value: float | str, kind: type[float] = float) -> float:
-    """Return the number that a text holds, or that is one already.
+    """Return a number, parsed if it is given as text.
 
     Args:
         value: number or text.
@@ -355,7 +355,7 @@ class ArgumentMessage(Message):
 
 
 class LedgerMessage(Message):
-    """Why the ledger does not do what was asked of it."""
+    """Why the ledger refuses a request."""
 
 
 class CommandMessage(Message):
@@ -383,7 +383,7 @@ class AuditMessage(Message):
 
 
 class Damage(Message):
-    """How a ledger differs from what was written: clauses of :attr:`LedgerMessage.DAMAGED`."""
+    """Kinds of damage to a ledger: clauses of :attr:`LedgerMessage.DAMAGED`."""
 
 
 class ExploreMessage(Message):
@@ -430,7 +430,7 @@ class PartyKnowledge(Message):
 
 
 class SiteState(Message):
-    """How far a site of a study is."""
+    """State of a site in a study."""
 
 
 class SettingFault(Message):
@@ -438,7 +438,7 @@ class SettingFault(Message):
 
 
 class DatabaseFault(Message):
-    """Why a ledger cannot be used, of what a driver says."""
+    """Why a ledger cannot be used, by the error of a database driver."""
 
 
 class SpendMessage(Message):
@@ -466,7 +466,7 @@ class GuaranteeWords(Message):
 
 
 class GuaranteePhrase(Message):
-    """Parts of what a guarantee says: clauses."""
+    """Parts of the statement of a guarantee: clauses."""
 
 
 class AttackResult(Message):

@@ -14,7 +14,7 @@ class Forbidden(InputError):
 
 
 class Action(Enum):
-    """What somebody may want to do, in the words of the refusal."""
+    """Actions that need a role, in the words of the refusal."""
 
     OPEN_TABLES = "open private tables of their own"
     SEE_PRIVATE = "see exact figures of private rows"
@@ -47,7 +47,7 @@ MAY: Mapping[Role, frozenset[Action]] = {
 
 
 class Denied(Enum):
-    """Why somebody has no role."""
+    """Why a person has no role."""
 
     NOT_SIGNED_IN = "not signed in"
     OVER = "the sign-in is too old"
@@ -104,7 +104,7 @@ def actor_of(
     hours: float = 12.0,
     trust_email: bool = False,
 ) -> Actor:
-    """Return who is signed in, from what the provider said of them.
+    """Return the person who is signed in, from the provider's claims.
 
     So that a revoked role ends, a list is read anew each time, and a provider's claims expire after some hours.
 

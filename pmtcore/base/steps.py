@@ -1,11 +1,11 @@
-"""Work that advances in steps, so that a page shows how far it is and can stop it."""
+"""Work that advances in steps, so that a page can show its progress and stop it."""
 
 from abc import ABC, abstractmethod
 from typing import Self
 
 
 class Steps(ABC):
-    """Work in steps; what is done stays when somebody stops it."""
+    """Work in steps; results so far are kept when it is stopped."""
 
     stopped = False
 
@@ -19,7 +19,7 @@ class Steps(ABC):
         """Do one step of work that is left."""
 
     def step(self) -> bool:
-        """Do one step; return False when nothing is left or somebody stopped the work."""
+        """Do one step; return False when no work is left or it was stopped."""
         if not self.live:
             return False
         self._advance()

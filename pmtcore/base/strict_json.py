@@ -1,4 +1,4 @@
-"""Strict parsing of JSON that somebody else wrote, and the type of what this program writes."""
+"""Strict parsing of JSON from others, and the type of the JSON that this program writes."""
 
 import json
 from collections.abc import Mapping, Sequence

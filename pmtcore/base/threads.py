@@ -40,7 +40,7 @@ def available() -> int:
 
 
 def use(threads: int | None) -> None:
-    """Choose the number of threads of all passes of this process; ``None``: what the environment says.
+    """Choose the number of threads of all passes of this process; ``None``: that of the environment.
 
     Raises:
         InputError: not a number between 1 and 256.

@@ -156,7 +156,7 @@ def say(chosen: argparse.Namespace, sentence: str) -> None:
 
 
 def number_from(name: str, text: str) -> float:
-    """Return the number that a text holds, or raise an InputError that names it."""
+    """Return the number in a text, or raise an InputError that names the argument."""
     with reraised_as(InputError(CommandMessage.NUMBERS_NEEDED, option=name, given=text), ValueError):
         return parse_number(text)
 

@@ -38,7 +38,7 @@ def run(chosen: argparse.Namespace) -> Answer:
 
 
 def completion(chosen: argparse.Namespace) -> Answer:
-    """Print what a shell needs to complete the commands: ``eval "$(second-moment completion bash)"``."""
+    """Print the code by which a shell completes the commands: ``eval "$(second-moment completion bash)"``."""
     with reraised_as(InputError(CommandMessage.NO_COMPLETION), ImportError):
         import shtab  # noqa: PLC0415  # an extra
     made = parser()

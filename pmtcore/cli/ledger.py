@@ -100,7 +100,7 @@ def _fields(data: bytes) -> dict[str, Any]:
 
 
 def _agreement(chosen: argparse.Namespace, ledger: Ledger) -> Answer:
-    """Show what was asked for, answer it, or make the release that was agreed to."""
+    """Show the requests for agreement, answer one, or make the release that was agreed to."""
     from pmtcore.api.loading import in_words  # noqa: PLC0415
     from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
     from pmtcore.releases.outcome import SpendPlace, after_spend  # noqa: PLC0415

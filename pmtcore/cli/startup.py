@@ -59,7 +59,7 @@ def loading() -> Iterator[None]:
 
 
 def _no_documentation(object: object) -> str:
-    """Return what :func:`inspect.getdoc` finds where there are no docstrings, for a reader that takes no ``None``."""
+    """Return an empty documentation in place of :func:`inspect.getdoc`, whose caller accepts no ``None``."""
     return ""
 
 

@@ -312,8 +312,8 @@ class Moment:
 
         Args:
             formula: the second stage, endogenous features included: ``y ~ x + d``.
-            endogenous: features that the instruments stand in for.
-            instruments: columns of the moment beside the formula's.
+            endogenous: the endogenous features.
+            instruments: the excluded instruments, columns that are not in the formula.
 
         Raises:
             InputError: unknown columns, or roles that do not fit together.
@@ -338,14 +338,14 @@ class Moment:
         return InstrumentalFit(replace(second, fit=fit), stages)
 
     def _unlisted(self, response: str, features: Sequence[str], constant: bool) -> Regression:
-        """Return a regression that is a step of another question and counts as no model looked at."""
+        """Return a regression that is an intermediate step, and does not count as a model examined."""
         return regression(self.state, self.names, response, features, lam=0.0, intercept=constant)
 
     def nested(self, small: str, large: str) -> NestedTest:
-        """Test whether what a larger regression has beside a smaller one is zero; both by formula.
+        """Test whether the coefficients that a smaller regression lacks are zero in a larger one; both by formula.
 
         Raises:
-            InputError: as :meth:`regress`, or one does not hold the other.
+            InputError: as :meth:`regress`, or the regressions are not nested.
         """
         return nested(self.regress(small), self.regress(large))
 
@@ -368,7 +368,7 @@ class Moment:
         return made
 
     def logistic(self, formula: str | None = None, **choices: Unpack[Model]) -> Logistic:
-        """Fit a logistic regression of a 0/1 column, through the public rows; its floor is in the bands.
+        """Fit a logistic regression of a 0/1 column with the help of public rows; the bands include its floor.
 
         Raises:
             InputError: as :meth:`regress`; a response that is not 0/1; a record without public rows.
@@ -384,7 +384,7 @@ class Moment:
         return fit.predict(self.with_derived(values))
 
     def inputs(self, fit: Regression) -> set[str]:
-        """Return the given columns that a regression's prediction depends on, also by derived ones."""
+        """Return the given columns that a regression's prediction depends on, directly or through derived ones."""
         inputs = {name for name in fit.names if name != fit.response}
         for rule in reversed(self.record.derived.rules):
             if rule.name in inputs:
@@ -392,7 +392,7 @@ class Moment:
         return inputs & set(self.record.derived.base)
 
     def with_derived(self, values: Mapping[str, float]) -> dict[str, float]:
-        """Return the values, with those of derived columns whose parts are given."""
+        """Return the values together with those of derived columns that can be computed from them."""
         row = {name: float(value) for name, value in values.items()}
         for rule in self.record.derived.rules:
             if all(name in row for name in rule.of):

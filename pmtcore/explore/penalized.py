@@ -14,7 +14,7 @@ from pmtcore.methods.joint_moment.linear import State, floored, solve
 
 POINTS = 31  # of a path, several a decade
 _SWEEPS = 60  # sweeps over the coordinates at each penalty, started at the solution of the previous penalty
-_CLOSE = 1e-6  # relative change at which a sweep has ended: below what is printed
+_CLOSE = 1e-6  # relative change of the coefficients at which sweeps end: it changes no printed digit
 _MOST_SUBSET_FEATURES = 14  # 2^14 subsets answer in about a second
 _MOST_DRAWS = 10_000  # the standard error of a selection frequency is then 0.5 %
 _DRAWS = 60  # of noise and sampling: the standard error of a selection frequency is then about 6 %
@@ -107,7 +107,7 @@ def lasso_path(fit: Regression, draws: int = _DRAWS) -> Path:
 
 
 def _lasso(gram: np.ndarray, cross: np.ndarray, lam: float, start: np.ndarray) -> np.ndarray:
-    """Return lasso coefficients (t, q) of moments (t, q, q), (t, q) by coordinate descent, all at once."""
+    """Return lasso coefficients (t, q) of moments (t, q, q), (t, q) by coordinate descent, vectorized over t."""
     b = start.copy()
     for _ in range(_SWEEPS):
         before = b.copy()

@@ -397,7 +397,7 @@ def _stacked(gradients: list[np.ndarray], state: State) -> np.ndarray:
 
 
 def quoted(name: str) -> str:
-    """Return a name as a formula takes it."""
+    """Return a name quoted for a formula, where it needs quotes."""
     return name if name.replace("_", "a").replace(":", "a").isalnum() else f"`{name}`"
 
 

@@ -36,7 +36,7 @@ class Cloud:
 
     @property
     def sentence(self) -> str:
-        """Render what to take away."""
+        """Return the sentence that sums the lesson up."""
         before, after = (figure(math.sqrt(kappa), 2) for kappa in (self.kappa_before, self.kappa_after))
         if self.kappa_after >= self.kappa_before:
             return f"Too few public rows: {before} times as long as wide before, {after} times after."
@@ -98,7 +98,7 @@ class Solutions:
 
     @property
     def sentence(self) -> str:
-        """Render what to take away."""
+        """Return the sentence that sums the lesson up."""
         far, near = (float(np.median(np.linalg.norm(x - self.true, axis=1))) for x in (self.plain, self.whitened))
         distances = f"the two slopes typically lie {figure(far)} from the truth without whitening, {figure(near)} with"
         if far < 1.2 * near:
@@ -148,7 +148,7 @@ class Radii:
 
     @property
     def sentence(self) -> str:
-        """Render what to take away."""
+        """Return the sentence that sums the lesson up."""
         best, least = float(self.radius[np.argmin(self.total)]), float(np.min(self.total))
         # The best radius is not stated, since the reader is asked to find it.
         times = figure(float(np.interp(self.chosen, self.radius, self.total)) / least, 2)

@@ -70,7 +70,7 @@ class RepeatedBands:
 
     @property
     def sentence(self) -> str:
-        """Render what to take away."""
+        """Return the sentence that sums the lesson up."""
         share = percent(self.coverage, 3)
         if self.with_noise:
             return f"Bands that allow for noise and sampling contain the truth in {share} of {_MANY}."
@@ -90,7 +90,7 @@ def bands(mu: float, with_noise: bool) -> RepeatedBands:
 
 
 def pairs(mu: float, log_delta: int) -> LessonCurve:
-    """Compute every (epsilon, delta) that one mu stands for, and the one at ``10**log_delta``."""
+    """Compute the curve of (epsilon, delta) that one mu implies, and its point at ``10**log_delta``."""
     delta = 10.0**log_delta
     most = delta_from_mu(mu, 0.0)
     deltas = np.geomspace(1e-12, min(0.9 * most, 0.5), 80)

@@ -19,9 +19,9 @@ _SIZES = (16_384, 32_768)
 _ROWS_PER_BLOCK = 8192
 # Rows of a block as tables are read.
 _ROWS_PER_READ = 65_536
-# Bytes that a method which stores its rows takes at least per row; an increase of less than half of it counts as none.
+# Least bytes per row of a method that stores its rows; an increase of less than half of this counts as none.
 _BYTES_PER_NUMBER = 8.0
-# The fastest of several runs counts, since others use the machine too: at most so many, and so many seconds in all.
+# Most runs and most seconds in all; the fastest run counts, since other programs use the machine too.
 _MOST_RUNS, _MOST_SECONDS = 5, 0.3
 # Least share of a run's time that is taken to grow with its rows, against errors of the clock; the largest is 1.
 _LEAST_LINEAR_SHARE = 0.25
@@ -85,7 +85,7 @@ def _in_blocks(x: np.ndarray, y: np.ndarray, names: tuple[str, ...], size: int, 
 
 
 def _seconds(plan: Plan, rows: PrivateRows) -> float:
-    """Return the seconds of the fastest of some runs, without what is computed once per plan."""
+    """Return the seconds of the fastest run, without computations that are cached per plan."""
     plan.run(rows, SeededNoise(0), 1)
     times: list[float] = []
     while len(times) < _MOST_RUNS and sum(times) < _MOST_SECONDS:

@@ -1,4 +1,4 @@
-"""Turns for long computations: a server runs a few at a time, whoever asked for them."""
+"""Slots for long computations: a server runs a few at a time, for all users together and for each."""
 
 import time
 from threading import Lock

@@ -1,4 +1,4 @@
-"""Planning before spending: what a budget buys, from public figures and n alone; free."""
+"""Planning before spending: predicted errors of methods at budgets, from public figures and n alone; free."""
 
 import math
 from bisect import bisect_left
@@ -90,7 +90,7 @@ class Planned:
 
     @property
     def is_complete(self) -> bool:
-        """Return True where no part of the error is left out: truncation is predicted, or no row is truncated."""
+        """Return True where no part of the error is missing: truncation is predicted, or no row is truncated."""
         return method(self.method).role == "public" or self.prediction.is_complete(self.truncation_rate)
 
     def half_width(self, j: int) -> float:

@@ -160,7 +160,7 @@ class Release:
 
 
 def modelled(target: str, positive: str | None) -> str:
-    """Return what is modelled in words: ``price``, or ``price = “low”`` for a label.
+    """Return the modelled response in words: ``price``, or ``price = “low”`` for a label.
 
     The level is always quoted, so that it stands apart from the words around it and a sign such as ``>`` in it is not
     taken for a part of the equation.

@@ -172,7 +172,7 @@ def ask(
 
 
 def answer(actor: Actor, ledger: Ledger, key: str, agrees: bool, *, reason: str = "") -> PendingRequest:
-    """Agree to what another person asked for, or decline it with a reason.
+    """Agree to another person's request, or decline it with a reason.
 
     Raises:
         Forbidden: the actor is no curator; InputError: the request is the actor's own, or is answered already.
@@ -182,7 +182,7 @@ def answer(actor: Actor, ledger: Ledger, key: str, agrees: bool, *, reason: str 
 
 
 def pending_requests(actor: Actor, ledger: Ledger) -> list[PendingRequest]:
-    """Return everything that was asked for, newest first.
+    """Return all requests for agreement, newest first.
 
     Raises:
         Forbidden: the actor may not read the ledger.
@@ -192,7 +192,7 @@ def pending_requests(actor: Actor, ledger: Ledger) -> list[PendingRequest]:
 
 
 def carry_out(actor: Actor, ledger: Ledger, key: str, source: NoiseSource) -> Recorded:
-    """Release exactly what was asked for and agreed to, from the registered data set; once.
+    """Make exactly the release that was requested and agreed to, from the registered data set; once.
 
     Raises:
         Forbidden: the actor may not release; InputError: it is not agreed to, or its data set is not registered.
@@ -228,7 +228,7 @@ class Tables:
     lab_reasons: tuple[str, ...] = ()
     public_rows: int | None = None  # rows behind a moment matrix
     named: NamedTable | None = None  # the entry of a table that was opened by name
-    schema: Schema | None = None  # declared, in place of what the public table suggests
+    schema: Schema | None = None  # a declared schema, in place of the one inferred from the public table
     source: Registered | None = None  # where a curator registered them
     repaired: tuple[str, tuple[str, ...] | None] | None = None  # an automatic repair: its sentence, features after it
 

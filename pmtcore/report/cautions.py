@@ -61,7 +61,7 @@ def filled_gaps(problem: Problem, public: Table | MomentTable) -> str:
 
 
 def public_rows_words(problem: Problem, public: Table | MomentTable) -> str:
-    """Say how many public rows there are; of how many, and why not all, where some were left out."""
+    """Say how many public rows are used, and where some are not, of how many and why."""
     if problem.public.m is None:
         return "an unknown number of public rows"
     left_out, used = public_gaps(problem, public), count(problem.public.m)

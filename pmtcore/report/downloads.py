@@ -31,7 +31,7 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class FiledRelease:
-    """A release with what the ledger has of it.
+    """A release with its account and its spend in the ledger.
 
     Attributes:
         record: the release in plain fields.
@@ -134,7 +134,7 @@ class Download:
 
 
 def report_files(filed: FiledRelease) -> list[Download]:
-    """Return what a stakeholder gets: the report, the record, and both with the proofs in one file."""
+    """Return the files for a stakeholder: the report, the record, and both with the proofs in one file."""
     record = filed.record
     return [
         Download("Report (HTML)", file_name(record, "report", "html"), "text/html", filed.report),
@@ -160,7 +160,7 @@ def release_files(release: Release, request: dict[str, object], filed: FiledRele
 
 
 def _for_a_repetition(release: Release, request: dict[str, object], filed: FiledRelease) -> Iterator[Download]:
-    """Yield what a calculation, a repetition and a public registry need."""
+    """Yield the files for further calculation, for a repetition, and for a public registry."""
     record, entry = filed.record, filed.entry
     at, purpose = ("", "") if entry is None else (entry.at, entry.purpose)
     if release.names:

@@ -19,7 +19,7 @@ from pmtcore.report.figures.compare import DISTANCE, TYPICAL
 from pmtcore.tables.problem import Problem
 
 TRIALS, GLM_TRIALS = 50, 10  # a linear trial is a share of one batched solve; others are a fit each
-_MOST = 32  # first looks that are kept: some kilobytes each
+_MOST = 32  # comparisons in the cache, of some kilobytes each
 _MOST_WORK = 2e7  # 1 CPU second or so; Adult with all its columns has 1.7e8, and took 27 seconds
 # Rows held at once; places for the rows of people count, a hundred thousand each where somebody says so.
 _MOST_ROWS = 500_000
@@ -42,7 +42,7 @@ class QuickComparison:
 
     @property
     def measure(self) -> str:
-        """Return what the errors are."""
+        """Return the words for the kind of the errors."""
         return TYPICAL if self.typical else DISTANCE
 
 
@@ -61,7 +61,7 @@ def remember(mark: tuple[str, ...], make: Callable[[], QuickComparison]) -> Quic
 
 
 def is_quick(problem: Problem) -> bool:
-    """Return whether a comparison takes a moment: linear trials are batched, others cost about n d^2."""
+    """Return whether a comparison takes about a second: linear trials are batched, others cost about n d^2 each."""
     if problem.private.n > _MOST_ROWS:
         return False
     return problem.public.family is GAUSSIAN or problem.private.n * problem.public.d**2 <= _MOST_WORK

@@ -54,13 +54,13 @@ from pmtcore.report.statistics import (
 from pmtcore.report.strength import beside_deployments, strength, unprotected_words
 
 _STYLE = "\n" + Path(__file__).with_name("report.css").read_text(encoding="utf-8")
-# Headings of the report, each of which goes down one level in a page of somebody else.
+# Headings of the report, each of which is one level lower where the report is part of another page.
 _LEVELS = (1, 2, 3)
 # Half-width of a band around a ratio below which it counts as no band.
 _EVEN = 1e-12
 # Where the questions about the guarantee stand.
 _QUESTIONS = "questions"
-# What a drawing needs as a file of its own, where the style of the report is not.
+# Style of a drawing in a file of its own, without the style of the report.
 _ALONE = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" '
 
 
@@ -286,7 +286,7 @@ def _data(record: ReleaseRecord) -> str:
 
 
 def _left(record: ReleaseRecord) -> str:
-    """List what was computed from private rows and is in the record: figures by name, larger objects by their size."""
+    """List the statistics of private rows in the record: single figures by name, larger objects by their size."""
     if record["guarantee"]["mu"] == 0:
         return "nothing: no private row was read"
     many = len(record["coefficients"])

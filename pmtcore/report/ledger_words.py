@@ -1,4 +1,4 @@
-"""Sentences about accounts of the ledger and what was asked for."""
+"""Sentences about accounts of the ledger and requests for agreement."""
 
 from pmtcore.base.messages import listed
 from pmtcore.ledger.account import Account
@@ -51,7 +51,7 @@ def balance(account: Account) -> str:
 
 
 def root_words(cap: float, spent: float) -> str:
-    """Say how what is left comes from cap and spends; empty where nothing was spent.
+    """Say how the remaining budget follows from cap and spends; empty where nothing was spent.
 
     >>> root_words(3.0, 1.0)
     ', the root of 3² − 1²'

@@ -34,7 +34,7 @@ def demo_knobs(asked: Mapping[str, str]) -> dict[str, float]:
 
 
 def choices_of(asked: Mapping[str, str], first: Choices, names: Sequence[str]) -> Choices:
-    """Return what an address says of the columns, over what the table starts with.
+    """Return the choices of columns in an address, over the defaults of the table.
 
     Raises:
         InputError: a column that the table does not have, or a number that is none.

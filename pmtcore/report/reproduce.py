@@ -45,7 +45,7 @@ def command(record: ReleaseRecord) -> str:
 
 
 def _fitted(choices: Mapping[str, Any]) -> list[str]:
-    """Return what is fitted: a formula, or target and features."""
+    """Return the model that is fitted: a formula, or target and features."""
     if choices.get("formula"):
         return ["--formula", choices["formula"]]
     features = ["--features", ",".join(choices["features"])] if choices.get("features") else []
@@ -135,7 +135,7 @@ def _plain(target: object) -> str:
 
 
 def _tables(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the choices about the tables as arguments; what is usual is left out."""
+    """Return the choices about the tables as arguments, without those that are defaults."""
     given: dict[str, Any] = {"family": choices["family"]}
     if choices.get("formula"):
         given["formula"] = choices["formula"]
@@ -155,7 +155,7 @@ def _tables(choices: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _choices(record: ReleaseRecord) -> dict[str, Any]:
-    """Return the choices about the tables, as far as an older record has them."""
+    """Return the choices about the tables; an older record may lack some."""
     choices = dict(record["public"].get("choices") or {})
     return {"target": record["target"], "family": record["public"].get("family", "gaussian"), **choices}
 

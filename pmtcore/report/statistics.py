@@ -53,7 +53,7 @@ class TruncatedShare:
 
     @property
     def words(self) -> str:
-        """Return the share as a percentage of what it is a share of, with its origin.
+        """Return the share as a percentage of rows or gradients, with its origin.
 
         >>> TruncatedShare(0.0344, ShareOrigin.PREDICTED).words, TruncatedShare(0.0, ShareOrigin.RELEASED).words
         ('3.4 % of private rows, predicted from public rows', 'none, released estimate (noisy, no band)')
@@ -140,7 +140,7 @@ TITLES: Mapping[str, str] = {
     "retrieved_share_proved": "share of the budget retrieved, as far as it is proved",
     **dict.fromkeys(SOURCES, f"share of {NAME.lower()}"),
 }
-# Public parts that stand beside what was released, to say what it is of.
+# Public fields among the released ones, which describe them.
 _PUBLIC = ("names",)
 # What bands and predictions are made of, which a record keeps for readers who compute with it.
 _BEHIND_BANDS = (
@@ -252,17 +252,17 @@ def title(name: str) -> str:
 
 
 def released_titles(released: Mapping[str, Any]) -> list[str]:
-    """Return the titles of what was computed from private rows, each once, in the record's order."""
+    """Return the titles of the statistics computed from private rows, each once, in the record's order."""
     return list(dict.fromkeys(title(name) for name in released if name not in _PUBLIC))
 
 
 def titles_behind_bands(record: Mapping[str, Any]) -> list[str]:
-    """Return the title of what a record keeps of its error bands for readers who compute with them."""
+    """Return the title of the centres, degrees of freedom and covariances that a record has for further calculation."""
     return [_BEHIND_BANDS] if record.get("inference") else []
 
 
 def titles_behind(record: Mapping[str, Any]) -> list[str]:
-    """Return the titles of what a record computes from released figures beside its coefficients."""
+    """Return the titles of the statistics that a record derives from released figures, other than coefficients."""
     behind = titles_behind_bands(record)
     if "rows_disagree" not in record:
         return behind

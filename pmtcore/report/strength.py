@@ -118,7 +118,7 @@ def delta_words(delta: float, rows: int) -> str:
 
 
 def beside_deployments(mu: float) -> list[dict[str, str]]:
-    """Return what published deployments promise in rows, with what a total mu promises at the delta of each."""
+    """Return the guarantees of published deployments in rows, with the epsilon of a total mu at the delta of each."""
     return [
         {
             "deployment": one.name,

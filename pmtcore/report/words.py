@@ -259,7 +259,7 @@ def prior_levels(notes: Sequence[str]) -> frozenset[str]:
 
 
 def as_planned_words(release: Release, predicted: Prediction | None) -> str:
-    """Say where bands came out wider than predicted, or far narrower, and by which part of the error.
+    """Say where bands are wider than predicted, or much narrower, and due to which part of the error.
 
     Empty where they did not, or where either is not known.
     """
@@ -358,7 +358,7 @@ def leaning_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
 
 
 def reference_levels(notes: Sequence[str]) -> dict[str, str]:
-    """Return the level that each column of categories is compared with, as far as the notes still have their facts."""
+    """Return the reference level of each column of categories, from notes that have their facts."""
     levels: dict[str, str] = {}
     for facts in _facts_of(notes, TableNote.REFERENCES):
         levels |= facts["references"]
@@ -366,7 +366,7 @@ def reference_levels(notes: Sequence[str]) -> dict[str, str]:
 
 
 def date_columns(notes: Sequence[str]) -> frozenset[str]:
-    """Return the columns whose numbers count days since 1970-01-01, as far as the notes still have their facts."""
+    """Return the columns whose numbers count days since 1970-01-01, from notes that have their facts."""
     return frozenset(facts["column"] for facts in _facts_of(notes, TableNote.DATES, TableNote.SLASHED_DATES))
 
 
@@ -385,7 +385,7 @@ def unit_step(coefficient: str, notes: Sequence[str]) -> str:
 
 
 def modelled_levels(notes: Sequence[str]) -> dict[str, str]:
-    """Return the level of each label that counts as 1, as far as the notes still have their facts."""
+    """Return the level of each label that counts as 1, from notes that have their facts."""
     return {facts["column"]: facts["label"] for facts in _facts_of(notes, TableNote.MODELLED)}
 
 

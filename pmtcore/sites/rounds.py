@@ -38,7 +38,7 @@ class Opening(Protocol):
 
 
 class SharedNoise(NoiseSource):
-    """The noise source of one party of a study: sums of its own rows go in, opened totals of all rows come out.
+    """Noise source of one party of a study: takes sums of its own rows, and returns the opened totals of all rows.
 
     The method runs as for one curator; only the totals of its integers are opened among the sites. It plans for the
     rows of the sites of the first opening. The total of a later pass with fewer sites is scaled up to these rows.
@@ -169,7 +169,7 @@ class Exchange:
         return Replay(self._transcript).total(step, values)
 
     def _open(self, step: int, words: np.ndarray) -> None:
-        """Share this site's words (k, 2), and publish the sum of what it received once all sites are ready."""
+        """Share this site's words (k, 2), and publish the sum of the received shares once all sites are ready."""
         others = set(self._names) - {self._name}
         neighbours = self._study.neighbours(self._names, self._name)
         *theirs, mine = sharing.split(words, len(neighbours) + 1)

@@ -83,10 +83,10 @@ class Keys:
         return {"seal": text(bytes(self._seal.public_key)), "verify": text(bytes(self._sign.verify_key))}
 
     def open(self, sealed: bytes) -> bytes:
-        """Return what was sealed for this site.
+        """Return the message in a box that was sealed for this site.
 
         Raises:
-            StudyError: it was not.
+            StudyError: the box was sealed for another reader.
         """
         with reraised_as(StudyError(StudyFault.FORGED), _nacl("exceptions").CryptoError):
             return bytes(_nacl("public").SealedBox(self._seal).decrypt(sealed))

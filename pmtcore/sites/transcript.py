@@ -1,4 +1,4 @@
-"""The messages of a study's board that one party has read so far, checked and in order."""
+"""Messages of a study's board that one party has read so far, checked and in order."""
 
 import time
 from collections.abc import Callable

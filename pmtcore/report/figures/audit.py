@@ -37,7 +37,7 @@ def points(audit: Audit) -> go.Figure:
 
 
 def overview(audits: Mapping[str, Audit]) -> go.Figure:
-    """Draw the largest lower bound of each attack against the claim, one row for each kind of what was attacked."""
+    """Draw the largest lower bound of each attack against the claim, one row for each kind of target."""
     figure = go.Figure()
     kinds = (
         ("sound method", AFTER, "circle", [e.id for e in methods() if e.standing is ReleaseStatus.SOUND]),

@@ -89,7 +89,7 @@ def _written(facts: Facts, part: str) -> Decimal:
 
 
 def bought_words(recycled: Preview, returned: Preview) -> str:
-    """Return what the retrieved budget buys, recycled or returned; a public sentence."""
+    """Return the sentence on the effect of the retrieved budget, recycled or returned; public."""
     less, plain = recycled.facts.noise_sd, returned.facts.noise_sd
     if not less or not plain or less >= plain:
         return ""

@@ -276,7 +276,7 @@ def shares_table(fit: Regression) -> pd.DataFrame:
 
 
 def fit_words(fit: Regression) -> str:
-    """Say how much of the response's variance a model explains, and what the noise hides."""
+    """Say how much of the response's variance a model explains, and how uncertain the noise makes that figure."""
     share = fit.r_squared
     words = "" if share is None else ExploreWords.EXPLAINS.sentence(name=fit.response, value=_percents(share))
     return f"{words} {_noise_words(fit)}".strip()
@@ -413,7 +413,7 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
 
 
 def _difference(before: Regression, fit: Regression) -> str:
-    """Return what a model has more and less than another of the same response; of another response, that."""
+    """Return the features that a model has more and less than another one; where the responses differ, say so."""
     if fit.response != before.response:
         return f"response {fit.response}"
     more = [f"+ {name}" for name in fit.names if name not in before.names]
@@ -447,7 +447,7 @@ def f_words(test: WaldTest) -> str:
 
 
 def freedom_words(test: WaldTest, moment: Moment, fit: Regression) -> str:
-    """Say what the second figure of an F statistic is, and why it is less than rows alone would give."""
+    """Say what the denominator degrees of freedom of F are, and why they are fewer than without noise."""
     rows = moment.record.n - len(fit.names)
     if not test.df_denom < min(rows, KNOWN_DOF):
         return ""
@@ -561,7 +561,7 @@ def together_words(tests: pd.DataFrame) -> str:
 
 
 def first_columns(moment: Moment, response: str) -> list[str]:
-    """Return the columns of the table to begin with: the record's own, as many as the picture holds."""
+    """Return the default columns of the correlation table: those of the record, as many as fit into the chart."""
     others = [name for name in moment.columns if name != response]
     own = [name for name in (moment.names[j] for j in moment.record.features) if name in others]
     return list(by_source(own or others))[:MOST_COLUMNS]
@@ -629,7 +629,7 @@ def first_related(moment: Moment, response: str) -> list[str]:
 
 
 def heat(moment: Moment, partial: bool, columns: Collection[str] = ()) -> tuple[go.Figure, pd.DataFrame]:
-    """Draw the correlations of pairs with their half-widths, coloured where the band leaves out zero.
+    """Draw the correlations of pairs with their half-widths, coloured where the band excludes zero.
 
     Pairs of levels of one column are shaded: they exclude one another, which is no relation in the data. The table has
     the strongest first.
@@ -706,7 +706,7 @@ def _hundredths(value: float) -> str:
 
 
 def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
-    """Draw partial correlations whose band leaves out zero as lines, the strongest, and thicker where larger."""
+    """Draw the strongest partial correlations whose band excludes zero as lines, thicker for larger ones."""
     rows = [row for row in related(moment, True) if row["told"]]
     names = list(moment.columns)
     angle = {name: 2 * math.pi * j / len(names) for j, name in enumerate(names)}
@@ -1087,7 +1087,7 @@ def combined_table(confirmed: ConfirmedModel) -> pd.DataFrame:
 
 
 def confirming_words(fit: Regression, predicted: Prediction | None, spent: float, mu: float) -> str:
-    """Say what a second release would do for the privacy and truncation parts, from public figures.
+    """Say how a second release would change the privacy and truncation parts, from public figures.
 
     Args:
         fit: the model.

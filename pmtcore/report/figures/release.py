@@ -52,7 +52,7 @@ def predicted(preview: Preview) -> go.Figure | None:
 
 
 def _bars(names: Sequence[str], parts: Mapping[str, np.ndarray]) -> go.Figure:
-    """Draw bars side by side for the parts of each coefficient's error, told apart by colour and hatching."""
+    """Draw bars side by side for the parts of each coefficient's error, distinguished by colour and hatching."""
     figure = go.Figure()
     for part, values in parts.items():
         colour, hatch = _PARTS[part]
@@ -239,7 +239,7 @@ def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
 
 
 def ridge_words(release: Release) -> str:
-    """Say what the path is, and where on it the release itself stands."""
+    """Say what the ridge path shows, and at which penalty the release itself is."""
     return (
         "Read off the same release: any penalty, at no further cost. The picture is for the steps on its axis, "
         "the row below it for one unit of each feature. The "

@@ -50,7 +50,7 @@ def widths(prospects: Sequence[Prospect], coefficient: str) -> go.Figure:
 
 
 def words(prospects: Sequence[Prospect], coefficient: str, names: Sequence[str]) -> str:
-    """Say what the sites find together, beside each of them alone."""
+    """Say how wide the band of all sites together is, and that of each site alone."""
     single = [each for each in prospects if each.who == "alone"]
     alone = [f"{name} has ± {figure_of(each.half_width)}" for name, each in zip(names, single, strict=True)]
     more = f", and {len(alone) - _NAMED} more are in the table" if len(alone) > _NAMED else ""

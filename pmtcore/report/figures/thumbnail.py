@@ -11,7 +11,7 @@ from pmtcore.base.escaping import html as escape
 
 # Units of the drawing, which scales: about two to one, with an edge for the widest line.
 _WIDTH, _HEIGHT, _EDGE = 200, 96, 6
-# Points of one line, and marks of one cloud: more cannot be told apart at this size.
+# Points of one line, and marks of one cloud: more cannot be distinguished at this size.
 _MOST = 40
 
 
@@ -60,7 +60,7 @@ def thumbnail(lines: Sequence[Line], words: str, log_x: bool = False, log_y: boo
 
 
 def _scaled(line: Line, log_x: bool, log_y: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places on their scales, those left out that have none there, thinned to what can be told apart."""
+    """Return the positions on their scales, without points that a log scale cannot show, thinned to distinct ones."""
     with np.errstate(all="ignore"):
         x = np.log(line.x) if log_x else np.asarray(line.x, dtype=float)
         y = np.log(line.y) if log_y else np.asarray(line.y, dtype=float)
