@@ -6,10 +6,11 @@ import os
 
 import pytest
 
+from pmtcore.base.labels import Label
 from pmtcore.base.roles import Role
 from pmtcore.ledger.log import Ledger
 from pmtcore.releases.register import register
-from tests.app.conftest import words
+from tests.app.conftest import go, visit, words
 from tests.app.test_hostile_names import PAGES
 from tests.app.test_pages import csv
 from tests.app.test_roles import WHO, as_
@@ -68,3 +69,22 @@ def test_no_link_leads_past_a_role(app, survey, monkeypatch, role):
             if link["table"] == "survey":
                 assert "private, curator only" not in "\n".join(m.value for m in app.main.markdown), where
     assert survey.verify()["events"] == before
+
+
+def seen_by(role, monkeypatch, figures: bool) -> dict[str, str]:
+    """Return the text of each page of the tables' own part, as a new visitor of this role sees it."""
+    as_(monkeypatch, role)
+    app = visit()
+    app.segmented_control(key="source").set_value("registered").run()
+    if figures:
+        app.toggle(key="curator").set_value(True).run()
+    return {page: words(go(app, page)) for page in ("data", "conditioning", "plan", "compare", "release", "budget")}
+
+
+@pytest.mark.slow
+def test_what_a_curator_saw_changes_nothing_for_an_analyst(survey, monkeypatch):
+    """Nothing that one process keeps between sessions has an exact figure of the private rows."""
+    before = seen_by(Role.ANALYST, monkeypatch, False)
+    exact = seen_by(Role.CURATOR, monkeypatch, True)
+    assert Label.PRIVATE.value in "".join(exact.values())
+    assert seen_by(Role.ANALYST, monkeypatch, False) == before
