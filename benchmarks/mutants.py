@@ -155,6 +155,9 @@ def every_mutant() -> list[Mutant]:
     plant("a file's transaction is not alone", engines, "BEGIN IMMEDIATE", "BEGIN", lite)
     plant("a file's end does not wait for the disk", engines, "synchronous=FULL", "synchronous=OFF", lite)
     plant("a failed transaction is kept", engines, '"ROLLBACK"', '"COMMIT"', lite)
+    plant("what was read is kept open", engines, "for cursor in self._cursors:", "for cursor in ():", lite)
+    called = ("tables/queries.py", "map(_RENAMED.fullmatch, self._columns)", "()")
+    plant("a column called true has another name", *called, queries)
     plant("a file's name is an address", engines, '.replace("%", "%25")', "", lite)
     units = ("public/moments.py", "return np.asarray(solved / scale)", "return np.asarray(solved)")
     plant("ridge: solved in units of the diagonal and left in them", *units, "tests/public/test_moments.py")
@@ -1693,7 +1696,9 @@ def every_mutant() -> list[Mutant]:
     )
     instructions, arguments = "tests/cli/test_instructions.py", "tests/api/test_wrong_arguments.py"
     for name, file, old, new, tests in (
-        ("a truth value is a number", "base/messages.py", 'in ("bool", "bool_")', "in ()", arguments),
+        ("a truth value is a number", "base/messages.py", "if isinstance(value, bool) or not", "if not", arguments),
+        ("an error keeps an object", "base/messages.py", "if name in quoted and not", "if () and not", arguments),
+        ("an argument is of any type", "base/arguments.py", "elif not _is_a(value, hint):", "elif False:", arguments),
         ("a long text is quoted", "base/messages.py", "len(converted) > _LONGEST_QUOTED", "False", instructions),
         ("an empty text is a choice", "api/inputs.py", 'given.get(name) == ""', "False", arguments),
         (
