@@ -10,6 +10,7 @@ address that it comes with; one that fails on the value of a row (a division by 
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -40,6 +41,8 @@ _TEXT_FILE = re.compile(r"csv|tsv|txt|json", re.IGNORECASE)
 _ORDER = re.compile(r"\bORDER\b", re.IGNORECASE)
 # What SQLite calls a column without a name that it takes.
 _RENAMED = re.compile(r"column\d+(:\d+)?")
+# Name of the log of engines that read private rows.
+_LOG = "second_moment"
 # User and password in an address, left out of the digest: a new password makes no other table.
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 # Databases in which a name in double quotes is that of a column, as it is written.
@@ -205,18 +208,20 @@ def _engine(url: str) -> sa.Engine:
     """Return an engine whose driver converts no cell in a way that may fail."""
     import sqlalchemy as sa  # noqa: PLC0415  # as above
 
+    # At level DEBUG SQLAlchemy logs the rows that it fetches.
+    logging.getLogger(f"sqlalchemy.engine.Engine.{_LOG}").setLevel(logging.WARNING)
     address = sa.make_url(url)
     if address.get_backend_name() == "postgresql" and address.get_driver_name() == "psycopg":
-        engine = sa.create_engine(url)
+        engine = sa.create_engine(url, logging_name=_LOG)
         sa.event.listen(engine, "connect", _read_any_cell)
         return engine
     if address.get_backend_name() != "sqlite":
-        return sa.create_engine(url)
+        return sa.create_engine(url, logging_name=_LOG)
     path = address.database or ":memory:"
     if path != ":memory:" and not path.startswith("file:") and not Path(path).exists():
         raise InputError(TableMessage.NO_FILE, place=path)  # SQLite would begin an empty one
     # Converters of declared types (?detect_types=1) raise for a cell that is of another type.
-    engine = sa.create_engine(url, connect_args={"detect_types": 0})
+    engine = sa.create_engine(url, connect_args={"detect_types": 0}, logging_name=_LOG)
 
     @sa.event.listens_for(engine, "connect")
     def _lenient(connection: sqlite3.Connection, _: object) -> None:

@@ -119,6 +119,15 @@ def test_columns_that_are_called_like_words_of_the_language_keep_their_names(dat
     assert cells(source, names) == [tuple(float(row[KEYWORDS.index(name)]) for name in names) for row in rows]
 
 
+def test_no_log_has_a_row(url, caplog):
+    """SQLAlchemy logs what it fetches where somebody asks it to, in the place of a whole server's log."""
+    caplog.set_level("DEBUG")
+    for name in ("sqlalchemy", "sqlalchemy.engine", "sqlalchemy.engine.Engine"):
+        caplog.set_level("DEBUG", logger=name)
+    assert len(cells(QuerySource(url, "SELECT * FROM people"), ("age", "Select"))) == len(ROWS)
+    assert "-499.0" not in caplog.text
+
+
 TIMES = [
     *("'infinity'::date", "'-infinity'::date", "'4713-01-01 BC'::date", "'20200-01-02'::date", "NULL::date"),
     *("'infinity'::timestamp", "'294276-01-01'::timestamp", "'-infinity'::timestamptz", "'24:00'::time"),
