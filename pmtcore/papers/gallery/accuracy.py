@@ -159,7 +159,7 @@ class CodedLosses:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class WeightedMoments:
     """Sums over rows x with weights w and v and responses y: moments about 0, which give those about any shift.
 
     Attributes:
@@ -173,9 +173,9 @@ class Moments:
     responses: float
     cross: np.ndarray
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: WeightedMoments) -> WeightedMoments:
         """Return the sums over the rows of both."""
-        return Moments(*(one + two for one, two in zip(vars(self).values(), vars(other).values(), strict=True)))
+        return WeightedMoments(*(one + two for one, two in zip(vars(self).values(), vars(other).values(), strict=True)))
 
     def gram_about(self, shift: np.ndarray) -> np.ndarray:
         """Return ``sum w (x - shift)(x - shift)'``."""
@@ -229,18 +229,18 @@ class Side:
         return sides
 
     @cached_property
-    def moments(self) -> Moments:
+    def moments(self) -> WeightedMoments:
         """Return the sums over all rows, of weights 1."""
         new = self if self.fewer is None else self.part(slice(len(self.fewer.rows), None))
         ones = np.ones(len(new.rows))
         own = new.weighted(ones, ones)
         return own if self.fewer is None else self.fewer.moments + own
 
-    def weighted(self, w: np.ndarray, v: np.ndarray) -> Moments:
+    def weighted(self, w: np.ndarray, v: np.ndarray) -> WeightedMoments:
         """Return the sums with weights w and v (n,)."""
         pulled = v * self.response
         first, cross = self.rows.first(np.column_stack([w, pulled]) * self.scale[:, None]).T
-        return Moments(w.sum(), first, self.rows.second(w * self.scale**2), pulled.sum(), cross)
+        return WeightedMoments(w.sum(), first, self.rows.second(w * self.scale**2), pulled.sum(), cross)
 
     def first(self, weights: np.ndarray) -> np.ndarray:
         """Return ``sum w x`` (p,) of weights (n,)."""
@@ -251,7 +251,7 @@ class Side:
         squares = self.squares - 2 * self.scale * self.rows.scores(shift) + shift @ shift
         return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
-    def clipped(self, shift: np.ndarray, radius: float, omitted: bool) -> Moments:
+    def clipped(self, shift: np.ndarray, radius: float, omitted: bool) -> WeightedMoments:
         """Return the moments of rows whose distance from the shift is made at most the radius.
 
         Args:
