@@ -41,7 +41,7 @@ def test_clicks_from_own_files_to_a_first_release(app) -> None:
     hand.do(lambda: target.set_value("income"))
     if app.error:
         hand.do(next(button for button in app.button if str(button.key).startswith("repair-stop")).click)
-    assert not app.error and "**income** from" in words(app)
+    assert not app.error and "**income** on" in words(app)
     hand.do(lambda: app.switch_page("pages/work/release.py"))
     hand.do(next(box for box in app.checkbox if str(box.key).startswith("sure-")).check)
     hand.do(next(button for button in app.button if str(button.key).startswith("go-")).click)

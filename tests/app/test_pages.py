@@ -118,11 +118,11 @@ def test_upload_choose_and_keep(app):
     target = next(box for box in app.selectbox if box.label == "Target")
     assert target.value == "weight"
     target.set_value("height").run()
-    assert "**height** from" in words(app)
+    assert "**height** on" in words(app)
     go(app, "conditioning")
     assert "height on 2 columns and an intercept" in words(app)
     go(app, "data")
-    assert "**height** from" in words(app)
+    assert "**height** on" in words(app)
 
 
 def test_a_bad_upload_is_one_sentence_and_loses_nothing(app):
@@ -164,7 +164,7 @@ def test_everything_wrong_is_said_at_once_and_repaired_by_a_click(app):
         next(b for b in app.button if str(b.key).startswith("repair-stop")).click().run()
     assert not app.error and not app.exception
     assert next(box for box in app.selectbox if box.label == "Regression").value == "logistic"
-    assert "**bought** from" in words(app)
+    assert "**bought** on" in words(app)
 
 
 def test_one_click_repairs_what_comes_up_after_a_repair_too(app):
@@ -183,7 +183,7 @@ def test_one_click_repairs_what_comes_up_after_a_repair_too(app):
     next(box for box in app.selectbox if box.label == "Missing values").set_value("refuse").run()
     assert app.error
     app.button(key="repair-all").click().run()
-    assert not app.error and not app.exception and "**bought** from" in words(app)
+    assert not app.error and not app.exception and "**bought** on" in words(app)
 
 
 def test_columns_left_out_for_one_target_come_back_with_another(app):
@@ -236,9 +236,9 @@ def test_files_and_choices_are_remembered(app):
     next(box for box in app.selectbox if box.label == "Target").set_value("height").run()
     go(app, "plan")
     go(app, "data")
-    assert "Open: **mine.csv**" in words(app) and "**height** from" in words(app)
+    assert "Open: **mine.csv**" in words(app) and "**height** on" in words(app)
     app.file_uploader(key="upload-private").set_value(("newer.csv", csv(300, 5), "text/csv")).run()
-    assert not app.exception and "300 private rows**" in words(app) and "**height** from" in words(app)
+    assert not app.exception and "300 private rows**" in words(app) and "**height** on" in words(app)
 
 
 @pytest.mark.slow
@@ -250,7 +250,7 @@ def test_a_link_restores_a_public_state():
     app.run()
     assert not app.exception and not app.error
     go(app, "data")
-    assert "**1,000 private rows**" in words(app) and "**x1** from" in words(app)
+    assert "**1,000 private rows**" in words(app) and "**x1** on" in words(app)
     go(app, "release")
     assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
     assert app.number_input(key="release-mu").value == 0.5
@@ -826,13 +826,13 @@ def test_what_was_guessed_stands_above_what_is_asked(app):
     rows = [f"{-999 if k % 40 == 0 else 20 + k % 50},{k % 7},{(k * k) % 11}.5\n" for k in range(600)]
     upload(app, ("age,a,y\n" + "".join(rows)).encode(), ("age,a,y\n" + "".join(rows[:200])).encode())
     said = [(one.type, str(getattr(one, "value", ""))) for one in app.main]
-    guess = next(at for at, (_, text) in enumerate(said) if "**y** from" in text)
+    guess = next(at for at, (_, text) in enumerate(said) if "**y** on" in text)
     assert guess < min(at for at, (kind, _) in enumerate(said) if kind == "warning")
 
 
 def test_what_awaits_a_decision_is_named_on_the_closed_list(app):
     """Which columns a click would change is said outside the list that holds the buttons."""
-    rows = [f"{k % 7},{'see notes' if k % 40 == 0 else k},{(k * k) % 11}.5,1\n" for k in range(300)]
+    rows = [f"{k % 7},{'see notes' if k % 9 == 0 else k},{(k * k) % 11}.5,1\n" for k in range(300)]
     private, public = (
         ("a,bmi,e,only" if k else "a,bmi,e,mine") + "\n" + "".join(rows[: 300 - 210 * k]) for k in (0, 1)
     )
