@@ -86,7 +86,7 @@ def test_upload_with_everything_wrong_to_release(page: Page, server: str) -> Non
     """A messy pair of files opens, is explained, and is released; nothing private is on the way."""
     page.goto(f"{server}/data")
     upload(page, ("pay.csv", messy(900, 1)), ("sample.csv", messy(120, 2)))
-    expect(page.get_by_text(re.compile("pay from")).first).to_be_visible()
+    expect(page.get_by_text(re.compile("pay on")).first).to_be_visible()
     expect(page.get_by_text(re.compile("What was done to the columns"))).to_be_visible()
     page.get_by_test_id("stSidebar").get_by_role("link", name="Release").click()
     settled(page)
