@@ -265,23 +265,23 @@ class AdultSums(LossSums[Loss]):
         super().__init__(sums._rows, sums.loss, sums.radius, sums.count)
         sparse = csr_array(rows.features)
         parts = [(sparse[part], rows.response[part, None]) for part in rows.parts(1)]
-        self._blocks = [(x, x.T, y) for x, y in parts]
+        self._sparse_blocks = [(x, x.T, y) for x, y in parts]
         self._which, self._shorter = which, rows.features[:, [0]]  # the column of ones says by what a row was clipped
         self._near = NearHessians(self._hessians, sums.count * sums.loss.curvature, _NEAR)
 
     def value(self, theta: np.ndarray) -> np.ndarray:
         """Return the sums of losses (t,) at coefficients (t, p)."""
-        return np.sum([self.loss.value(x @ theta.T, y).sum(axis=0) for x, _, y in self._blocks], axis=0)
+        return np.sum([self.loss.value(x @ theta.T, y).sum(axis=0) for x, _, y in self._sparse_blocks], axis=0)
 
     def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradients (t, p) and Hessians (t, p, p), of points whose predictors are near where these serve."""
-        gradients = np.sum([turned @ self.loss.first(x @ theta.T, y) for x, turned, y in self._blocks], axis=0)
+        gradients = np.sum([turned @ self.loss.first(x @ theta.T, y) for x, turned, y in self._sparse_blocks], axis=0)
         return gradients.T, self._near.at(theta)
 
     def _hessians(self, theta: np.ndarray) -> np.ndarray:
         """Return the Hessians (t, p, p) of these coefficients themselves, by one pass over the products of columns."""
         curvature = np.zeros((_products().shape[0], len(theta)))
-        own = np.vstack([self.loss.second(x @ theta.T, y) for x, _, y in self._blocks])
+        own = np.vstack([self.loss.second(x @ theta.T, y) for x, _, y in self._sparse_blocks])
         curvature[self._which] = self._shorter**2 * own
         return from_upper_triangle((_products().T @ curvature).T, theta.shape[1])
 
