@@ -902,5 +902,5 @@ def test_a_verdict_is_computed_once_for_a_result_and_a_code(tmp_path, monkeypatc
     other.mkdir()
     (other / f"{entry.id}.json").write_text(stored + " ", encoding="utf-8")
     assert load_stored(entry, other)["verdict"] == []
-    monkeypatch.setattr(engine, "_code_digest", lambda: "another")
+    monkeypatch.setattr("pmtcore.base.cached_by_code._code_digest", lambda: "another")
     assert load_stored(entry)["verdict"] == []

@@ -133,11 +133,8 @@ class CodedLosses:
         """
         if start is None:
             few = slice(None, None, _FEW)
-            start = (
-                CodedLosses(self.rows.part(few), self.response[few], self.weights[few])
-                .fitted(linear, matrix, np.zeros(len(linear)))
-                .theta[0]
-            )
+            subset = CodedLosses(self.rows.part(few), self.response[few], self.weights[few])
+            start = subset.fitted(linear, matrix, np.zeros(len(linear))).theta[0]
         penalty = Penalty.of(self.count * linear, 0.0, matrix=self.count * matrix)
         return minimize(self, penalty, _SETTLED * math.sqrt(self.count), start, measure=decrement)
 

@@ -15,10 +15,9 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, TypedDict
@@ -26,6 +25,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from pmtcore import __version__
+from pmtcore.base.cached_by_code import cached_by_code
 from pmtcore.base.exports import finite
 from pmtcore.base.messages import InputError, MethodMessage, whole_number_between
 from pmtcore.base.numbers import plural
@@ -424,41 +424,16 @@ def load_stored(figure: Figure, only: Path | None = None) -> dict[str, Any] | No
             continue
         if record.get("digest") == figure.digest and all("values" in fields for fields in record["series"]):
             record["claim"] = figure.claim
-            record["verdict"] = _verdict_of_today(figure, record, text)
+            verdict_path = cache_directory() / "verdicts" / f"{figure.id}-{hashlib.sha256(text).hexdigest()[:32]}.json"
+            record["verdict"] = cached_by_code(verdict_path, partial(_current_verdict, figure, record))
             records.append(record)
     return max(records, key=lambda record: (record["trials"], record["computed"]), default=None)
 
 
-def _verdict_of_today(figure: Figure, record: Mapping[str, Any], text: bytes) -> list[dict[str, Any]]:
-    """Return the verdict by the checks of today, which resample trials: computed once for a result and a code.
-
-    Args:
-        figure: what the record is of.
-        record: the stored result.
-        text: of its file, by which the verdict is kept.
-    """
-    path = cache_directory() / "verdicts" / f"{figure.id}-{hashlib.sha256(text).hexdigest()[:32]}.json"
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        cached = json.loads(path.read_bytes())
-        if cached["code"] == _code_digest():
-            return list(cached["verdict"])
+def _current_verdict(figure: Figure, record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the verdict on a stored result by the current checks, which resample its trials."""
     curves = [Curve.from_dict(fields) for fields in record["series"]]
-    verdict = figure.verdict({curve.name: curve for curve in curves})
-    with suppress(TypeError, ValueError):
-        written = json.dumps({"code": _code_digest(), "verdict": verdict}, allow_nan=False)
-        if json.loads(written)["verdict"] == verdict:
-            write_cached(path, written)
-    return verdict
-
-
-@cache
-def _code_digest() -> str:
-    """Return a digest of all that a verdict follows from but the result: this package, and what draws and sorts."""
-    root = Path(__file__).resolve().parents[2]
-    digest = hashlib.sha256(f"{metadata.version('numpy')} {metadata.version('scipy')}".encode())
-    for path in sorted(path for end in ("*.py", "*.toml") for path in root.rglob(end)):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+    return figure.verdict({curve.name: curve for curve in curves})
 
 
 @cache
