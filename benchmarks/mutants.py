@@ -570,6 +570,9 @@ def every_mutant() -> list[Mutant]:
         "0 * gain @ noise_covariance @",
         UPDATE,
     )
+    manners = "tests/cli/test_manners.py -k parameters_that_a_release"
+    given = "parameters={first: parameters})"
+    plant("plan: a plan of default parameters", "cli/audit_commands.py", given, "parameters={})", manners)
     refined, secant = "methods/joint/fit.py", "public/gaussian_update.py"
     rising = "(residual_along > deviations * np.sqrt(noise + entry_variance * length**2)) & (rises > _LEAST_RISE)"
     plant("joint: curvature lowered too", secant, rising, "np.abs(rises) > _LEAST_RISE", FILTER)

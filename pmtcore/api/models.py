@@ -25,9 +25,10 @@ from pmtcore.base.messages import FaceMessage, InputError, TableMessage, one_of,
 from pmtcore.base.results import Reported, Results
 from pmtcore.glm.families import GAUSSIAN, POISSON, family
 from pmtcore.ledger.log import Ledger
+from pmtcore.methods.parameters import Parameters
+from pmtcore.methods.registry import make_parameters, recommended
 from pmtcore.methods.registry import method as method_of
 from pmtcore.methods.registry import methods as all_methods
-from pmtcore.methods.registry import recommended
 from pmtcore.public.moments import INTERCEPT, PublicData
 from pmtcore.releases import planning
 from pmtcore.releases.outcome import before_spend
@@ -199,14 +200,19 @@ class PrivateModel(Parametrized, Reported):
         given, n = self._inputs(target), whole_number_between("private rows", n, 2, planning.MOST_ROWS)
         budgets = budgets_of(mu) or [self._budget().mu]
         data, notes = given.public_data(public, public_rows)
-        id = self._method_for(data)
-        expectations = planning.plan(data, n, budgets, [id])
-        verdicts = tuple(planning.verdict(data, n, m, id) for m in budgets)
+        id, parameters = self._method_for(data)
+        expectations = planning.plan(data, n, budgets, [id], parameters={id: parameters})
+        verdicts = tuple(planning.verdict(data, n, m, id, parameters=parameters) for m in budgets)
         return Expectation(tuple(row for planned in expectations for row in planned.rows()), verdicts, n, notes)
 
-    def _method_for(self, data: PublicData) -> str:
-        """Return the id of the method chosen, or of the recommended one for these public data."""
-        return recommended(data).id if self.method is None else method_of(self.method).id
+    def _method_for(self, data: PublicData) -> tuple[str, Parameters]:
+        """Return the id of the method chosen, or of the recommended one for these public data, and its parameters.
+
+        Raises:
+            InputError: ``settings`` that the method does not have, or out of range.
+        """
+        entry = recommended(data) if self.method is None else method_of(self.method)
+        return entry.id, make_parameters(entry, self.settings or {})
 
     @checked
     def needed(
@@ -226,11 +232,11 @@ class PrivateModel(Parametrized, Reported):
         """
         n = whole_number_between("private rows", n, 2, planning.MOST_ROWS)
         data, _ = self._inputs(target).public_data(public, public_rows)
-        id = self._method_for(data)
-        budget = planning.budget_for(data, n, id, coefficient, half_width=half_width)
-        return RequiredBudget(
-            budget, planning.rows_for(data, id, self._budget().mu, coefficient, half_width=half_width)
-        )
+        id, parameters = self._method_for(data)
+        mu = self._budget().mu
+        budget = planning.budget_for(data, n, id, coefficient, half_width=half_width, parameters=parameters)
+        rows = planning.rows_for(data, id, mu, coefficient, half_width=half_width, parameters=parameters)
+        return RequiredBudget(budget, rows)
 
     @checked
     def fit(

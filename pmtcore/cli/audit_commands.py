@@ -7,16 +7,17 @@ import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from pmtcore.accounting.budgets import ONLY_RESPONSES
+from pmtcore.accounting.budgets import ONLY_RESPONSES, Budget
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import CommandMessage, InputError, LabReason, reraised_as
 from pmtcore.base.numbers import figure
 from pmtcore.base.strict_json import parsed
-from pmtcore.cli.arguments import Answer, numbers_from, public_from, table_of
+from pmtcore.cli.arguments import Answer, numbers_from, public_from, settings_from, table_of
 from pmtcore.cli.files import read_small, write_small
-from pmtcore.methods.registry import method, recommended
+from pmtcore.methods.registry import make_parameters, method, recommended
 
 if TYPE_CHECKING:
+    from pmtcore.methods.registry import Plan
     from pmtcore.public.moments import PublicData
 
 _SHOWN = 3  # methods: the recommended one, and two others to compare it with
@@ -29,9 +30,10 @@ def plan(chosen: argparse.Namespace) -> Answer:
 
     public, notes = public_from(chosen)
     n = chosen.rows if chosen.private is None else table_of(chosen.private, "private").n
-    first = recommended(public).id if chosen.method is None else method(chosen.method).id
+    entry = recommended(public) if chosen.method is None else method(chosen.method)
+    first, parameters = entry.id, make_parameters(entry, settings_from(chosen.set))
     mus = numbers_from("--mu", chosen.mu)
-    plans = planning.plan(public, n, mus, None if chosen.method is None else [first])
+    plans = planning.plan(public, n, mus, None if chosen.method is None else [first], parameters={first: parameters})
     order = planning.ranked(plans, first)
     plans = sorted(plans, key=lambda planned: order.index(planned.method))
     rows = [row for planned in plans for row in planned.rows()]
@@ -42,31 +44,32 @@ def plan(chosen: argparse.Namespace) -> Answer:
     lines += [f"{id}: {ONLY_RESPONSES}" for id in shown if method(id).protects_responses_only]
     if len(shown) < len(order):
         lines.append(f"{len(order) - len(shown)} other methods with --all.")
-    record["verdict"] = [planning.verdict(public, n, mu, first) for mu in mus]
+    record["verdict"] = [planning.verdict(public, n, mu, first, parameters=parameters) for mu in mus]
     if chosen.width is not None:
         if chosen.coefficient is None:
             raise InputError(CommandMessage.WIDTH_NEEDS_COEFFICIENT)
-        record["budget_for_width"] = planning.budget_for(public, n, first, chosen.coefficient, half_width=chosen.width)
-        record["rows_for_width"] = planning.rows_for(public, first, mus[0], chosen.coefficient, half_width=chosen.width)
-        budget, enough = record["budget_for_width"], record["rows_for_width"]
+        name, width = chosen.coefficient, chosen.width
+        budget = planning.budget_for(public, n, first, name, half_width=width, parameters=parameters)
+        enough = planning.rows_for(public, first, mus[0], name, half_width=width, parameters=parameters)
+        record["budget_for_width"], record["rows_for_width"] = budget, enough
         lines.append(
             f"{chosen.coefficient} within {chosen.width:g} by {first}: "
             f"{'no budget is enough' if budget is None else f'mu = {figure(budget)}'} with {n:,} rows, "
             f"{'no number of rows is enough' if enough is None else f'{enough:,} rows'} at mu = {mus[0]:g}."
         )
     if chosen.time:
-        record["expected"], words = _time(public, n, first, mus[0])
+        record["expected"], words = _time(public, n, entry.plan(public, n, Budget(mus[0]), parameters), first)
         lines.append(words)
     record["notes"] = list(notes)
     return record, "\n".join([*lines, *record["verdict"], *notes])
 
 
-def _time(public: PublicData, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]:
+def _time(public: PublicData, n: int, plan: Plan, id: str) -> tuple[dict[str, Any], str]:
     """Measure the time and memory of a release on this machine, with synthetic rows."""
     from pmtcore.releases.duration import expected  # noqa: PLC0415
     from pmtcore.releases.progress import in_time  # noqa: PLC0415
 
-    duration = expected(method(id).planned(public, n, mu), public, n)
+    duration = expected(plan, public, n)
     words = (
         f"A release of {n:,} rows by {id} takes about {in_time(duration.seconds)} of computing here and "
         f"{math.ceil(duration.megabytes):,} MB beside the program; reading the table comes on top."

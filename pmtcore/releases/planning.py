@@ -2,13 +2,13 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
 import numpy as np
 
-from pmtcore.accounting.budgets import MU_RANGE
+from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.base.computed_once import computed_once
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import (
@@ -22,6 +22,7 @@ from pmtcore.base.messages import (
 )
 from pmtcore.base.numbers import figure
 from pmtcore.base.steps import Steps
+from pmtcore.methods.parameters import Parameters
 from pmtcore.methods.registry import (
     Method,
     Plan,
@@ -177,8 +178,22 @@ def plannable(public: PublicData, among: Collection[str] | None = None) -> list[
     return suitable
 
 
-def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | None = None) -> list[Planned]:
+def plan(
+    public: PublicData,
+    n: int,
+    mus: Sequence[float],
+    ids: Sequence[str] | None = None,
+    *,
+    parameters: Mapping[str, Parameters] | None = None,
+) -> list[Planned]:
     """Predict the errors of methods at total budgets, n private rows; reads no private row.
+
+    Args:
+        public: public data.
+        n: number of private rows.
+        mus: total budgets.
+        ids: methods; all that predict if ``None``.
+        parameters: of methods by id; the others have their default ones.
 
     Raises:
         InputError: a bad budget, or a method without a prediction.
@@ -187,7 +202,8 @@ def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | 
     mus = list(dict.fromkeys(mus))
     if len(mus) > _MOST_BUDGETS:
         raise InputError(ReleaseMessage.TOO_MANY_BUDGETS, count=len(mus), limit=_MOST_BUDGETS)
-    return [planned(public, n, id, mu) for id in (plannable(public) if ids is None else ids) for mu in mus]
+    chosen = plannable(public) if ids is None else ids
+    return [planned(public, n, id, mu, parameters=(parameters or {}).get(id)) for id in chosen for mu in mus]
 
 
 def ranked(plans: Sequence[Planned], first: str) -> list[str]:
@@ -201,15 +217,15 @@ def ranked(plans: Sequence[Planned], first: str) -> list[str]:
 
 
 @computed_once(most=1000)  # each entry is a few vectors (d,)
-def planned(public: PublicData, n: int, id: str, mu: float) -> Planned:
-    """Predict the errors of one method at one budget.
+def planned(public: PublicData, n: int, id: str, mu: float, *, parameters: Parameters | None = None) -> Planned:
+    """Predict the errors of one method at one budget, with these parameters or its default ones.
 
     Results are cached, since several pages, and all sessions with the same public data, use them.
 
     Raises:
         InputError: a bad budget, or a method without a prediction for these public data.
     """
-    made = _plan(public, n, id, mu)
+    made = _plan(public, n, id, mu, parameters=parameters)
     prediction = made.predicted()
     if prediction is None:
         raise InputError(ReleaseMessage.NO_PREDICTION, method=id)
@@ -274,27 +290,43 @@ def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
     return best if best is not None and ratio(best) < NO_GAIN else None
 
 
-def budget_for(public: PublicData, n: int, id: str, coefficient: str, *, half_width: float) -> float | None:
+def budget_for(
+    public: PublicData,
+    n: int,
+    id: str,
+    coefficient: str,
+    *,
+    half_width: float,
+    parameters: Parameters | None = None,
+) -> float | None:
     """Return the smallest total budget at which the predicted 95 % half-width is met; ``None`` where none is enough."""
     j = index(public, coefficient)
     number_between("width", half_width, 1e-300, 1e300)
     mus = np.geomspace(1e-3, MU_RANGE[1] / 10, _BUDGETS_TRIED)
-    return _first(mus, lambda mu: _half(public, n, id, mu, j=j) <= half_width)
+    return _first(mus, lambda mu: _half(public, n, id, mu, j=j, parameters=parameters) <= half_width)
 
 
-def rows_for(public: PublicData, id: str, mu: float, coefficient: str, *, half_width: float) -> int | None:
+def rows_for(
+    public: PublicData,
+    id: str,
+    mu: float,
+    coefficient: str,
+    *,
+    half_width: float,
+    parameters: Parameters | None = None,
+) -> int | None:
     """Return the smallest number of private rows at which the predicted 95 % half-width is met."""
     j = index(public, coefficient)
     sizes = np.geomspace(public.d + 2, 1e9, 2 * _BUDGETS_TRIED)
-    rows = _first(sizes, lambda n: _half(public, math.ceil(n), id, mu, j=j) <= half_width)
+    rows = _first(sizes, lambda n: _half(public, math.ceil(n), id, mu, j=j, parameters=parameters) <= half_width)
     return None if rows is None else math.ceil(rows)
 
 
-def verdict(public: PublicData, n: int, mu: float, id: str) -> str:
+def verdict(public: PublicData, n: int, mu: float, id: str, *, parameters: Parameters | None = None) -> str:
     """Say in one sentence whether private rows can help at this budget."""
     if method(id).role == "public":
         return Note(PlanVerdict.IS_PUBLIC_FIT)
-    return verdict_of(public, planned(public, n, id, mu))
+    return verdict_of(public, planned(public, n, id, mu, parameters=parameters))
 
 
 def verdict_of(public: PublicData, mine: Planned) -> str:
@@ -345,8 +377,8 @@ def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str
     return ratio, Phrase.TIMES_AS_PRECISE.sentence(value=times), outcomes.sentence(low=least)
 
 
-def _half(public: PublicData, n: int, id: str, mu: float, *, j: int) -> float:
-    prediction = _plan(public, n, id, mu).predicted()
+def _half(public: PublicData, n: int, id: str, mu: float, *, j: int, parameters: Parameters | None) -> float:
+    prediction = _plan(public, n, id, mu, parameters=parameters).predicted()
     if prediction is None:
         return math.inf
     return Z95 * float(with_common_sampling(prediction, public, n, id).total[j])
@@ -382,10 +414,10 @@ def index(public: PublicData, coefficient: str) -> int:
     return public.names.index(coefficient)
 
 
-def _plan(public: PublicData, n: int, id: str, mu: float) -> Plan:
+def _plan(public: PublicData, n: int, id: str, mu: float, *, parameters: Parameters | None = None) -> Plan:
     entry = method(id)
     entry.check_suits(public)
-    return entry.planned(public, n, mu)
+    return entry.planned(public, n, mu) if parameters is None else entry.plan(public, n, Budget(mu), parameters)
 
 
 class Curves(Steps):

@@ -226,6 +226,18 @@ def test_wrong_types_of_a_plan(more, kind, facts, public):
         regressor().plan(public, **{"n": 50, "target": "y", **more})
 
 
+def test_a_plan_is_that_of_the_settings_of_the_fit(public):
+    """What is planned is what will be released: settings count, and wrong ones are refused as by ``fit``."""
+    by_default, one_pass = (regressor(settings=each).plan(public, n=500, target="y") for each in ({}, {"passes": "1"}))
+    assert by_default.rows != one_pass.rows
+    wanted = {"coefficient": FEATURES[0], "half_width": by_default.rows[1]["half_width"]}
+    needed = [regressor(settings=each).needed(public, n=500, target="y", **wanted).mu for each in ({}, {"passes": "1"})]
+    assert needed[0] != needed[1]
+    for call in ({"mu": 1.0}, {}):
+        with refused(MethodMessage.NO_PARAMETER):
+            regressor(settings={"nonsense": 3}).plan(public, n=500, target="y", **call)
+
+
 def test_what_is_no_table(private, public):
     """A target apart from its rows, a list, an empty frame: one sentence each."""
     with refused(FaceMessage.FIT_FORM):

@@ -159,6 +159,23 @@ def test_a_plan_shows_the_recommended_method_first(files, capsys):
     assert len({row["method"] for row in found["rows"]}) > 3
 
 
+def test_a_plan_is_that_of_the_parameters_that_a_release_will_have(files, capsys):
+    """``--set`` holds for the method alone; one that it does not have is refused before anything is predicted."""
+    asked = ["plan", *files[2:], "--target", "y", "--private-rows", "400", "--mu", "1", "--json"]
+    found = {}
+    for passes in ("auto", "1"):
+        assert main([*asked, "--set", f"passes={passes}", "--coefficient", "a", "--width", "0.5"]) == OK
+        found[passes] = json.loads(capsys.readouterr().out)
+    assert main(asked) == OK
+    by_default = json.loads(capsys.readouterr().out)
+    mine = {passes: [row for row in one["rows"] if row["method"] == "joint-pmt"] for passes, one in found.items()}
+    others = [[row for row in one["rows"] if row["method"] != "joint-pmt"] for one in found.values()]
+    assert mine["auto"] == [row for row in by_default["rows"] if row["method"] == "joint-pmt"] != mine["1"]
+    assert others[0] == others[1] and found["1"]["budget_for_width"] != found["auto"]["budget_for_width"]
+    assert main([*asked, "--set", "nonsense=1"]) == BAD_INPUT
+    assert "no parameter 'nonsense'" in capsys.readouterr().err
+
+
 def test_a_plan_counts_the_rows_of_a_private_table(files, capsys):
     """In place of their number; one of the two, and no cell of the table changes what is printed."""
     asked = ["plan", *files[2:], "--target", "y", "--mu", "1", "--method", "joint-pmt"]

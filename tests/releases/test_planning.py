@@ -232,7 +232,7 @@ def test_a_prediction_is_made_once_for_the_same_public_data(seed):
 def test_only_methods_that_are_asked_about_are_tried(monkeypatch, seed):
     """Sites asks about three: the others make no plan."""
     tried, made = [], planning._plan
-    monkeypatch.setattr(planning, "_plan", lambda *given: tried.append(given[2]) or made(*given))
+    monkeypatch.setattr(planning, "_plan", lambda *given, **more: tried.append(given[2]) or made(*given, **more))
     _, public, _ = make(5000, 100, seed)
     assert planning.plannable(public, ("pmt-ridge",)) == ["pmt-ridge"] == tried
 

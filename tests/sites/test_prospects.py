@@ -33,7 +33,7 @@ def test_another_coefficient_is_predicted_from_the_same_plans(monkeypatch):
     """Plans of one table are made once, whichever coefficient is drawn; another budget's are others."""
     _, public, _ = make(100, 200, 5)
     plans, plan = [], planning._plan
-    monkeypatch.setattr(planning, "_plan", lambda *each: plans.append(each[1:]) or plan(*each))
+    monkeypatch.setattr(planning, "_plan", lambda *each, **more: plans.append(each[1:]) or plan(*each, **more))
     first, second = (prospects(public, [400, 400], "joint-pmt", 1.0, coefficient=at, counts=(5,)) for at in (1, 2))
     assert len(plans) == len(set(plans)) and [each.half_width for each in first] != [each.half_width for each in second]
     assert second[0].half_width == planned(public, 400, "joint-pmt", 1.0).half_width(2)
