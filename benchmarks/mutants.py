@@ -1146,6 +1146,8 @@ def every_mutant() -> list[Mutant]:
     plant(
         "homogeneity: a moved mean is no difference", homogeneity, "deviation(centred, centred), of_mean", "0.0", named
     )
+    zeros = f"{likeness} -k rows_of_zeros"
+    plant("homogeneity: gaps are another population", homogeneity, "if not self.has_intercept or", "if True or", zeros)
     moment = "methods/joint_moment/method.py"
     plant("homogeneity: Explore's release has no test", moment, "return self._alarm is not None", "return False", named)
     plant(

@@ -43,6 +43,9 @@ OPEN = 2.0
 # Standard deviations from which on an alarm names a column, which part of the largest deviation it has to reach (where
 # rows are truncated since one column is far larger, all other columns look smaller), and how many are named at most.
 _NAMED, _NAMED_PART, _MOST_NAMED = 3.0, 1 / 3, 3
+# Standard deviations by which the constant's second moment has to be too small to show rows of zeros (once in 30,000
+# releases by chance), and the least share of other rows that is divided by.
+_CLEAR_DEVIATIONS, _LEAST_SHARE = 4.0, 0.1
 # Least degrees of freedom of the fitted chi-squared law: that of one squared Gaussian.
 _LEAST_LAW_DOF = 1.0
 
@@ -120,8 +123,8 @@ class BootstrapNull:
         less the public mean times that of the constant, e. Of the levels of a category the farthest one counts.
         """
         rows, places = upper_indices(len(self.root))
-        drawn, released = self.moments, upper_triangle(gram)
-        noise_variance = noise * np.where(self.diagonal, 2.0, 1.0)
+        drawn, released = self.moments, self._released(gram, noise)
+        noise_variance = self._noise_variance(noise)
 
         def deviation(left: np.ndarray, right: np.ndarray) -> float:
             """Return how many standard deviations ``left' M right`` is from its mean under the null distribution."""
@@ -155,8 +158,8 @@ class BootstrapNull:
             which would have little weight among all entries. Each p-value combines the share of the draws with a
             chi-squared law fitted to them, which extends below one over the number of draws.
         """
-        noise_variance = noise * np.where(self.diagonal, 2.0, 1.0)
-        distances = self._distances(upper_triangle(gram), noise_variance)
+        noise_variance = self._noise_variance(noise)
+        distances = self._distances(self._released(gram, noise), noise_variance)
         rng = np.random.default_rng(0)
         noisy = self.moments + np.sqrt(noise_variance) * rng.standard_normal(self.moments.shape)
         simulated = self._distances(noisy, noise_variance)
@@ -165,6 +168,22 @@ class BootstrapNull:
             return chance
         of_means = self._chance(float(np.sum(distances[self.means])), np.sum(simulated[:, self.means], axis=1))
         return min(2 * min(chance, of_means), 1.0)
+
+    def _noise_variance(self, noise: float) -> np.ndarray:
+        """Return the variance of the noise on each entry, shape (entries,)."""
+        return noise * np.where(self.diagonal, 2.0, 1.0)
+
+    def _released(self, gram: np.ndarray, noise: float) -> np.ndarray:
+        """Return the upper triangle (entries,) of a released matrix, per row that is not zero where some clearly are.
+
+        A private row with a gap, and an unused place of a person, are rows of zeros: they shrink all entries alike, and
+        the second moment of the constant shows by how much.
+        """
+        released, constant = upper_triangle(gram), self.moments[:, 0]
+        expected, sd = np.mean(constant), np.sqrt(np.var(constant, ddof=1) + 2 * noise)
+        if not self.has_intercept or expected - released[0] <= _CLEAR_DEVIATIONS * sd:
+            return released
+        return np.asarray(released * (expected / max(released[0], _LEAST_SHARE * expected)))
 
     def _distances(self, moments: np.ndarray, noise_variance: np.ndarray) -> np.ndarray:
         """Return squared deviations (..., entries) of moments from the mean, in units of their variances.

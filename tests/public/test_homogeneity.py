@@ -200,6 +200,18 @@ def test_an_alarm_names_the_column_in_other_units(id, mu):
     assert unlike_in(lambda z: z, mu, id) == (False, [])
 
 
+@pytest.mark.parametrize("id", ["joint-pmt", "joint-moment"])
+@pytest.mark.parametrize("mu", [1.0, 5.0])
+def test_rows_of_zeros_are_no_other_population(id, mu):
+    """Gaps in a third of the rows raise no alarm; beside them, a column in other units does and is named."""
+
+    def with_gaps(frame):
+        return frame.assign(bp=frame.bp.where(np.arange(len(frame)) % 3 > 0))
+
+    assert unlike_in(with_gaps, mu, id) == (False, [])
+    assert unlike_in(lambda z: with_gaps(z.assign(height=z.height * 2.54)), mu, id) == (True, ["height"])
+
+
 def honest_tables(rng):
     """Tables in which rows repeat by themselves, features and labels of a few levels among them."""
     age, label = rng.integers(18, 90, 2000), rng.integers(0, 2, 2000)
