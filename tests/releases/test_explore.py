@@ -622,6 +622,20 @@ def test_a_joint_test_says_what_is_tested(levels):
     assert "of 1 effect (of town=1)" in figures.joint_test_words(fit, ["town=1"], levels)
 
 
+@pytest.mark.parametrize(
+    ("mu", "radius", "cause"), [(0.5, 30.0, "privacy noise"), (300.0, 1.5, "truncation")], ids=["noise", "truncation"]
+)
+def test_wide_bands_have_their_own_cause(mu, radius, cause):
+    """The larger of privacy noise and truncation is named; neither where bands are narrow."""
+    fit = opened(mu=mu, radius=radius, noise=SeededNoise(3))[0].regress("b ~ a + `g=x`")
+    parts = {"privacy noise": fit.bands.privacy, "truncation": fit.bands.truncation}
+    assert np.median(parts[cause][1:]) > 2 * max(
+        np.median(fit.bands.sampling[1:]), *(np.median(part[1:]) for name, part in parts.items() if name != cause)
+    )
+    assert f"mainly because of {'the ' * (mu < 1)}{cause}" in figures.fit_words(fit)
+    assert "mainly because of" not in figures.fit_words(opened()[0].regress("b ~ a + `g=x`"))
+
+
 def test_a_level_without_a_column_has_its_mean_too(levels):
     """It is 1 less those of the others, and stands with its column."""
     table = figures.summary_table(levels, {"town": "3", "gone": "x"})

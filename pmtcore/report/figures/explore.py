@@ -276,10 +276,10 @@ def shares_table(fit: Regression) -> pd.DataFrame:
 
 
 def fit_words(fit: Regression) -> str:
-    """Say how much of the response's variance a model explains, and how uncertain the noise makes that figure."""
+    """Say how much of the response's variance a model explains, and what makes its bands wide."""
     share = fit.r_squared
     words = "" if share is None else ExploreWords.EXPLAINS.sentence(name=fit.response, value=_percents(share))
-    return f"{words} {_noise_words(fit)}".strip()
+    return f"{words} {_wider_words(fit)}".strip()
 
 
 def _percents(share: Estimates) -> str:
@@ -351,16 +351,22 @@ def example_words(
     return ExploreWords.EXAMPLE.sentence(event=cause, **facts)
 
 
-def _noise_words(fit: Regression) -> str:
-    """Say how much wider privacy makes the typical band than sampling alone, where that hides most effects."""
-    bands = fit.bands
+def _wider_words(fit: Regression) -> str:
+    """Say how much wider the typical band is than sampling alone would make it, and why, where that hides effects."""
+    if not fit.features:
+        return ""
+    bands, at = fit.bands, slice(int(fit.constant), None)
     with np.errstate(all="ignore"):
         wider = (bands.high - bands.low) / (2 * Z95 * bands.sampling)
-    ratio = float(np.nanmedian(wider[int(fit.constant) :])) if fit.features else math.nan
+        # Of the two causes that a curator can act on, the one with the larger share of the typical band.
+        truncation = 0.0 if bands.truncation is None else float(np.nanmedian(bands.truncation[at] / bands.sampling[at]))
+        privacy = float(np.nanmedian(bands.privacy[at] / bands.sampling[at]))
+    ratio = float(np.nanmedian(wider[at]))
     if not ratio > _HIDES:
         return ""
-    size = f"{said(ratio, 2)} times as wide as sampling alone would" if math.isfinite(ratio) else "endless"
-    return ExploreWords.NOISE_WIDENS.sentence(factor=size)
+    size = f"{said(ratio, 2)} times as wide as sampling alone would make it" if math.isfinite(ratio) else "endless"
+    kind = ExploreWords.TRUNCATION_WIDENS if truncation > privacy else ExploreWords.NOISE_WIDENS
+    return kind.sentence(factor=size)
 
 
 def looked_words(shown: int, models: int) -> str:
@@ -438,7 +444,7 @@ def nested_words(fits: Mapping[str, Regression]) -> str:
 
 
 def f_words(test: WaldTest) -> str:
-    """Write an F statistic with both its degrees of freedom; those of the error are fewer where there is noise.
+    """Write an F statistic with both its degrees of freedom; those of the error count public rows.
 
     >>> f_words(WaldTest(4.2103, 0.006, 3, 194.26)), f_words(WaldTest(1.0, 0.3, 1, 1e12))
     ('F(3, 194) = 4.21', 'F(1, ∞) = 1')
@@ -447,13 +453,13 @@ def f_words(test: WaldTest) -> str:
 
 
 def freedom_words(test: WaldTest, moment: Moment, fit: Regression) -> str:
-    """Say what the denominator degrees of freedom of F are, and why they are fewer than without noise."""
+    """Say what the denominator degrees of freedom of F are, and why they are fewer than without privacy."""
     rows = moment.record.n - len(fit.names)
     if not test.df_denom < min(rows, KNOWN_DOF):
         return ""
     return (
         f"The second figure, {denominator_dof(test)}, is the degrees of freedom of the error, not {rows:,} as without "
-        "privacy: the noise makes the variance of the error itself uncertain."
+        "privacy: the scatter behind the bands is estimated from the public rows."
     )
 
 
