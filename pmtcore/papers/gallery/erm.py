@@ -7,9 +7,9 @@ add-remove-one, the paper's relation. Synthetic and public rows only.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -44,6 +44,7 @@ from pmtcore.tables.table import read_path
 
 PlanType = TypeVar("PlanType", bound=Plan)
 Tried = Sequence[tuple[str, str, Mapping[str, Any]]]  # series, method, its parameters
+Measure = Callable[["Draw", np.ndarray, Sequence[float]], Errors]
 _TEST = 10_000  # D, section 5.2
 _AUGMENTED = 10_000  # rows drawn at one coefficient
 _P = 16  # D, Table 4
@@ -421,7 +422,7 @@ def _at(
     ]
 
 
-def prediction_trial(
+def _trial(
     seed: int,
     *,
     kind: str,
@@ -431,45 +432,42 @@ def prediction_trial(
     delta: float,
     lams: Sequence[float] = (1.0,),
     floor: float | str | None = None,
+    measure: Measure,
 ) -> Errors:
-    """Compute the prediction error on new rows, mean squared or labels missed, at each epsilon or each Lambda.
+    """Fit each series to one draw at each epsilon and Lambda, and measure the coefficients.
 
     Args:
         floor: Lambda0, or ``1/epsilon``; what the claim needs if ``None``.
+        measure: of the coefficients (epsilons, lams, p) of one series, by words after its name.
     """
     trials = _at(seed, kind, n, epsilons, delta=delta, floor=floor)
-    fits = coefficients(trials, tried, lams)
-    p = trials[0].drawn.x.shape[1]
-    return {series: trials[0].drawn.error(theta.reshape(-1, p)).tolist() for series, theta in fits.items()}
-
-
-def selection_trial(
-    seed: int,
-    *,
-    kind: str,
-    n: int,
-    epsilons: Sequence[float],
-    tried: Tried,
-    lams: Sequence[float],
-    delta: float,
-) -> Errors:
-    """Compute the area under the ROC curve of selection over ``lams``, at each epsilon (figure 4)."""
-    trials = _at(seed, kind, n, epsilons, delta=delta)
-    fits, truth = coefficients(trials, tried, lams), _truth(trials[0].drawn)
-    return {series: [area(*rates(each, truth)) for each in theta] for series, theta in fits.items()}
-
-
-def corner_trial(
-    seed: int, *, kind: str, n: int, epsilons: Sequence[float], tried: Tried, lams: Sequence[float], delta: float
-) -> Errors:
-    """Count the features without effect that are kept at large Lambda, at each epsilon (the text on figure 4)."""
-    trials = _at(seed, kind, n, epsilons, delta=delta)
-    wrong = _truth(trials[0].drawn) == 0
     return {
-        f"{series}, Lambda = {lam:g}": np.sum(theta[:, k, wrong] != 0, axis=1).astype(float).tolist()
+        series + words: values
         for series, theta in coefficients(trials, tried, lams).items()
-        for k, lam in enumerate(lams)
+        for words, values in measure(trials[0].drawn, theta, lams).items()
     }
+
+
+def _prediction(drawn: Draw, theta: np.ndarray, lams: Sequence[float]) -> Errors:
+    """Return the prediction error on new rows, mean squared or labels missed, at each epsilon or each Lambda."""
+    return {"": drawn.error(theta.reshape(-1, theta.shape[-1])).tolist()}
+
+
+def _selection(drawn: Draw, theta: np.ndarray, lams: Sequence[float]) -> Errors:
+    """Return the area under the ROC curve of selection over ``lams``, at each epsilon (figure 4)."""
+    return {"": [area(*rates(each, _truth(drawn))) for each in theta]}
+
+
+def _false_features(drawn: Draw, theta: np.ndarray, lams: Sequence[float]) -> Errors:
+    """Count the features without effect that are kept at large Lambda, at each epsilon (the text on figure 4)."""
+    kept = np.sum(theta[:, :, _truth(drawn) == 0] != 0, axis=2).astype(float)
+    return {f", Lambda = {lam:g}": kept[:, k].tolist() for k, lam in enumerate(lams)}
+
+
+# By the names that stored results have for them.
+prediction_trial = partial(_trial, measure=_prediction)
+selection_trial = partial(_trial, measure=_selection)
+corner_trial = partial(_trial, measure=_false_features)
 
 
 def _truth(drawn: Draw) -> np.ndarray:
