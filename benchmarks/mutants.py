@@ -2530,7 +2530,8 @@ def _noise_mutants() -> list[Mutant]:
         "mechanisms/discrete_gaussian.py",
         "tests/mechanisms/test_discrete_gaussian.py",
         ("sampler: zero twice as often", "taken &= ~(negative & (length == 0))", ""),
-        ("sampler: a word without a segment", "segment[at] >= 0 and _below(", "_below("),
+        ("sampler: nothing after a word of ones", "np.flatnonzero(first_zero == 0)", "()"),
+        ("sampler: all words of ones in one segment", "64 + _further_ones()", "64"),
         (
             "sampler: offsets of half the range",
             "np.uint64((1 << bits) - 1)",
@@ -2547,8 +2548,8 @@ def _noise_mutants() -> list[Mutant]:
         ("sampler: seven digits decide all", "np.abs(above) <= _MARGIN", "np.abs(above) < 0"),
         (
             "sampler: close calls are accepted",
-            "taken[at] = segment[at] >= 0 and _below(",
-            "taken[at] = True or _below(",
+            "taken[at] = _below(int(words[2, at]), int(segment[at])",
+            "taken[at] = True or _below(int(words[2, at]), int(segment[at])",
         ),
         ("sampler: the other side of a close call", "if uniform.b <= chance.a:", "if uniform.a <= chance.b:"),
         ("sampler: no further bits", "secrets.randbits(_MORE_BITS)\n", "0\n"),

@@ -12,7 +12,7 @@ import secrets
 
 import numpy as np
 
-# Largest scale: candidates are below 64 times the power of two above the scale, which has to fit into 63 bits.
+# Largest scale: candidates of segments below 64 are less than 64 times the power of two above it, and fit into 63 bits.
 LARGEST_DRAWN = 2.0**57
 # Relative difference from which on floating point decides, which has fifteen digits.
 _MARGIN = 2.0**-26
@@ -30,6 +30,9 @@ def discrete_gaussian(sigma: float, count: int) -> np.ndarray:
     Args:
         sigma: scale, positive and at most :data:`LARGEST_DRAWN`.
         count: how many.
+
+    Returns:
+        64-bit integers; Python integers if one has more bits, which has a probability below 1e-870.
 
     Raises:
         ValueError: the scale is outside its range; nothing is drawn without noise.
@@ -49,23 +52,41 @@ def accepted(words: np.ndarray, sigma: float) -> np.ndarray:
     """Return the integers that three uniform words (3, k) each make, in order, without those that are refused.
 
     A candidate is ``segment 2^bits + offset`` with a sign, ``2^bits >= sigma``. Its segment is the number of ones that
-    end the first word (at most 63), so k has the chance ``2^-(k + 1)``; offset and sign are the ends of the second. It
-    is accepted if the uniform number of the third is below ``2^(segment - 1) exp(1/2 - x^2/(2 sigma^2))``.
+    end the first word, with further bits after a word of 64 ones, so k has the chance ``2^-(k + 1)``; offset and sign
+    are the ends of the second. It is accepted if the uniform number of the third is below
+    ``2^(segment - 1) exp(1/2 - x^2/(2 sigma^2))``.
     """
     bits = (math.ceil(sigma) - 1).bit_length()
     first_zero = ~words[0] & (words[0] + np.uint64(1))  # 2^segment, or 0 where all 64 are ones
     segment = np.frexp(first_zero.astype(float))[1] - 1
-    length = (segment.astype(np.int64) << bits) + (words[1] & np.uint64((1 << bits) - 1)).astype(np.int64)
+    offset = (words[1] & np.uint64((1 << bits) - 1)).astype(np.int64)
+    length = (segment.astype(np.int64) << bits) + offset
     negative = words[1] >> np.uint64(63) == 1
     with np.errstate(over="ignore", under="ignore"):
         chance = 0.5 * first_zero * np.exp(0.5 - 0.5 * (length / sigma) ** 2)
     above = chance - words[2] / 2.0**64
     taken = above > _MARGIN
-    # A word of ones has no segment and a chance of 0.
-    for at in np.flatnonzero(np.abs(above) <= _MARGIN):
-        taken[at] = segment[at] >= 0 and _below(int(words[2, at]), int(segment[at]), int(length[at]), sigma)
+    for at in np.flatnonzero((np.abs(above) <= _MARGIN) & (first_zero > 0)):
+        taken[at] = _below(int(words[2, at]), int(segment[at]), int(length[at]), sigma)
     taken &= ~(negative & (length == 0))  # zero has one sign
-    return np.where(negative, -length, length)[taken]
+    integers = np.where(negative, -length, length)
+    # Integers of any size have to be possible: otherwise one far out would tell tables apart for certain.
+    for at in np.flatnonzero(first_zero == 0):
+        beyond = 64 + _further_ones()
+        far = (beyond << bits) + int(offset[at])
+        taken[at] = _below(int(words[2, at]), beyond, far, sigma)
+        if taken[at]:
+            integers = integers.astype(object)
+            integers[at] = -far if negative[at] else far
+    return integers[taken]
+
+
+def _further_ones() -> int:
+    """Count ones up to the first zero among further random bits."""
+    ones = 0
+    while secrets.randbits(1):
+        ones += 1
+    return ones
 
 
 def _below(word: int, segment: int, length: int, sigma: float) -> bool:

@@ -53,12 +53,31 @@ def test_every_candidate_is_accepted_with_the_chance_of_the_law(sigma):
 
 
 def test_signs_and_zero():
-    """Both signs by one bit; zero only once; no segment, no candidate."""
+    """Both signs by one bit; zero only once."""
     for negative, sign in ((False, 1), (True, -1)):
         assert accepted(candidate(1, 2, negative, 0), 4.0).tolist() == [sign * 6]
     assert accepted(candidate(0, 0, False, 0), 4.0).tolist() == [0]
     assert accepted(candidate(0, 0, True, 0), 4.0).tolist() == []
-    assert accepted(np.array([[LARGEST_WORD], [0], [0]], dtype=np.uint64), 4.0).tolist() == []
+
+
+@pytest.mark.parametrize("sigma", [1.5, LARGEST_DRAWN])
+@pytest.mark.parametrize(("ones", "sign"), [(0, 1), (3, -1)], ids=["64 ones", "67 ones"])
+def test_integers_of_any_size_have_the_chance_of_the_law(sigma, ones, sign, monkeypatch):
+    """After a word of 64 ones further bits make the segment, and its chance, below 1e-870, is that of the law."""
+    mp.prec = 16_000
+    bits, segment, offset = bits_of(sigma), 64 + ones, 1
+    length = segment * 2**bits + offset
+    law = mp.exp(mpf(1) / 2 - mpf(length) ** 2 / (2 * mpf(sigma) ** 2)) * mpf(2) ** (segment - 1)
+    assert law < mpf(10) ** -870
+    deep = 64 + 128 * 60  # bits that tell this chance from its neighbours
+    words = np.array([[LARGEST_WORD], [offset | (sign < 0) << 63], [0]], dtype=np.uint64)
+    for uniform, taken in ((mp.floor(law * mpf(2) ** deep) - 1, True), (mp.floor(law * mpf(2) ** deep) + 1, False)):
+        rest = iter([1] * ones + [0] + [int(uniform) >> 128 * (59 - k) & (2**128 - 1) for k in range(60)])
+        monkeypatch.setattr(sampler.secrets, "randbits", lambda bits, rest=rest: next(rest))
+        assert accepted(words, sigma).tolist() == [sign * length] * taken
+    words[2] = 1  # a uniform number of 2^-64 is far above this chance
+    monkeypatch.setattr(sampler.secrets, "randbits", lambda bits: 0)
+    assert accepted(words, sigma).dtype == np.int64 and not len(accepted(words, sigma))
 
 
 def test_candidates_have_their_chances(monkeypatch):
