@@ -63,6 +63,34 @@ def test_a_constant_of_a_proof_is_that_of_the_code(page, phrase, value, code):
     np.testing.assert_allclose(eval(code, {"__builtins__": {}}, NAMES), stated, rtol=1e-9, atol=0)
 
 
+def test_a_page_lists_the_code_that_cites_it():
+    """The last section of a page has each module that rests on it, and none that does not cite it."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "pmtcore").rglob("*.py"))}
+    for page, text in PAGES.items():
+        cited = [
+            str(path.relative_to(ROOT))
+            for path, code in texts.items()
+            if f"proofs/{page}" in code and path.parts[-2] not in ("report", "cli")
+        ]
+        listed = re.findall(
+            r"^\* `(pmtcore/.+)`$", text.partition("\n## Code that rests on this page\n")[2], re.MULTILINE
+        )
+        assert listed == (cited if page != "index.md" else []), page
+
+
+def test_sections_that_a_page_names_exist():
+    """``section 6.1``, ``noise.md, 14`` and ``(15.7)`` are headings of the proofs."""
+    heads = {page: set(re.findall(r"^#+ (\d+(?:\.\d+)?)\.? ", text, re.MULTILINE)) for page, text in PAGES.items()}
+    for page, text in PAGES.items():
+        for many in re.findall(r"[Ss]ections? (\d[\d.]*(?:(?:, | and )\d[\d.]*)*)", text):
+            assert {part.rstrip(".") for part in re.split(", | and ", many)} <= set().union(*heads.values()), (
+                page,
+                many,
+            )
+        for other, many in re.findall(r"\b([a-z]+\.md), (\d[\d.]*(?:(?:, | and )\d[\d.]*)*)", text):
+            assert {part.rstrip(".") for part in re.split(", | and ", many)} <= heads[other], (page, other, many)
+
+
 def test_the_pages_of_mechanisms_have_constants():
     """Each page whose mechanism is executed in integers, or rounds, has a table."""
     assert {page for page, *_ in ALL} >= {

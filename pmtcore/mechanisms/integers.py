@@ -1,4 +1,4 @@
-"""Integer statistics of two-part and iterative methods, and their noise (proofs/noise.md, 14 and 19).
+"""Integer statistics of two-part and iterative methods, and their noise (proofs/integers.md, 19; proofs/noise.md, 14).
 
 A row becomes integers no longer than a power of two, from that row alone; a quantity that depends on released
 coefficients is a bounded integer factor of the row. Sums are float matrix products of integers below 2^53: exact in any

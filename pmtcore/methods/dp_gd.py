@@ -109,7 +109,7 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
         """Return the last iterates, all trials at once.
 
         Guarantee: T Gaussian mechanisms at ``mu/sqrt(T)`` each, together mu-GDP under replace-one, for the bits that
-        leave (proofs/noise.md, 14 and 19).
+        leave (proofs/noise.md, 14; proofs/integers.md, 19).
         """
         public, p = self.public, self.parameters
         theta, unit = np.zeros((trials, public.d)), p.clip / FACTOR**2 / self.n

@@ -141,7 +141,7 @@ class NewtonPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
 
         Guarantee: each of 2T Gaussian mechanisms is ``mu/sqrt(2T)``-GDP under replace-one, together mu-GDP (A, Theorems
         5.2 and 2.1); for labels Hessian and score together by proofs/sensitivity.md, 3.6; for the bits that leave
-        (proofs/noise.md, 14 and 19).
+        (proofs/noise.md, 14; proofs/integers.md, 19).
         """
         s, family = self.steps, self.public.family
         hessian_sd, score_sd = self.sigmas

@@ -1,4 +1,4 @@
-"""Augmented rows and the iterations of D's Algorithm 1: limit, rate, targets, errata (section 16.6 of the proofs)."""
+"""Augmented rows and the iterations of D's Algorithm 1: limit, rate, targets, errata (proofs/erm.md, 15.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Perturbed objectives: losses, solver, accounting, mechanisms (paper D, section 16 of the proofs)."""
+"""Perturbed objectives: losses, solver, accounting, mechanisms (paper D; proofs/erm.md, 15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registered methods on a perturbed objective, and the accounting as mu-GDP, against exact densities (section 15)."""
+"""Registered methods on a perturbed objective, and the accounting as mu-GDP (proofs/erm.md, 15.5)."""
 
 from __future__ import annotations
 
