@@ -28,7 +28,7 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import Method
 from pmtcore.releases.outcome import SpendFailure
 from pmtcore.report.reproduce import Recipe
-from pmtcore.report.sheet import csv
+from pmtcore.report.sheet import csv, values_with_limits
 from pmtcore.report.strength import beside_deployments, strength
 from pmtcore.tables.problem import Problem
 
@@ -185,8 +185,12 @@ _NAMES = {"coefficient": 300, "column": 300, "feature": 300, "R² (95 %)": 300, 
 def frame(table: pd.DataFrame, alt: str) -> None:
     """Draw a table that can be searched and sorted."""
     columns: dict[str, Any] = {}
+    written = values_with_limits(table)
     for name in table.columns:
-        if pd.api.types.is_float_dtype(table[name]):
+        if name in written:
+            letters = max(len(text) for text in (str(name)[:_HEADING], *written[name].values()))
+            columns[name] = st.column_config.NumberColumn(width=_LETTER * letters + _EDGES)
+        elif pd.api.types.is_float_dtype(table[name]):
             # Four digits that count, also of a small number; more of a ratio next to 1. The browser measures a table
             # once: without a width of its own, a column that gets longer figures later shows them without their sign.
             digits = digits_in_columns(table[name])
@@ -198,7 +202,9 @@ def frame(table: pd.DataFrame, alt: str) -> None:
             if letters > _HEADING:
                 columns[name] = st.column_config.TextColumn(width=min(_LETTER * letters + _EDGES, _NAMES[name]))
     columns |= {"model": st.column_config.TextColumn(width="medium")}  # names that somebody gave are read as a whole
-    st.dataframe(table, hide_index=True, width="stretch", alt=alt, column_config=columns)
+    # A style writes each cell, and the table is sorted by the numbers behind it.
+    shown: Any = table.style.format({name: texts.get for name, texts in written.items()}) if written else table
+    st.dataframe(shown, hide_index=True, width="stretch", alt=alt, column_config=columns)
 
 
 def download_table(table: pd.DataFrame, key: str) -> None:

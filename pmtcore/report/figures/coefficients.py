@@ -140,10 +140,11 @@ def table(release: Release, unit: DisplayUnit) -> pd.DataFrame:
 def displayed(coefficients: pd.DataFrame, unit: DisplayUnit) -> pd.DataFrame:
     """Return the table as it is shown: beside ratios the standard errors say that they are of the logarithm.
 
-    A part that is 0 in every row is left out: a method may count truncation in the privacy part.
+    A part that is 0 in every row is left out: a method may count truncation in the privacy part. The column that a
+    coefficient comes from stands last, so that its limits are beside it.
     """
     zero = [f"{part} sd" for part in _PARTS if not coefficients.get(f"{part} sd", pd.Series([1.0])).any()]
-    coefficients = coefficients.drop(columns=zero)
+    coefficients = coefficients[[name for name in coefficients if name not in ("column", *zero)] + ["column"]]
     if not unit.ratio:
         return coefficients
     return coefficients.rename(columns={f"{part} sd": f"{part} sd (log)" for part in _PARTS})
