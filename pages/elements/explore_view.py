@@ -458,14 +458,14 @@ def _paths(here: Held, fit: Regression) -> None:
     if kind == "best subsets":
         with errors_shown():
             before = here.moment.models
-            table = figures.subsets_table(here.moment.best_subsets(fit))
+            subsets = here.moment.best_subsets(fit)
             if here.moment.models != before:
                 st.rerun()  # what stands above says how many models were compared
             st.markdown(
-                f"{badge(here.label)} Of the columns in the model, the best of each number. All subsets were "
-                "compared and count, so bands for the chosen one are too narrow."
+                f"{badge(here.label)} **{plain(figures.best_subset_words(subsets))}** All subsets were compared and "
+                "count, so bands for the chosen one are too narrow. The best columns of each number:"
             )
-            frame(table, "The best columns of each number")
+            frame(figures.subsets_table(subsets), "The best columns of each number")
         return
     ridge = kind == "ridge"
     path = here.moment.ridge_path(fit, figures.comparable(here.moment)) if ridge else here.moment.lasso_path(fit)

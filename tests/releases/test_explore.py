@@ -350,6 +350,10 @@ def test_paths_begin_and_end_where_they_should(moment):
     best = found.best_subsets(fit)
     assert [len(s.names) for s in best] == [0, 1, 2, 3] and best[1].names == ("a",)
     assert all(x.residual_variance >= y.residual_variance - 1e-6 for x, y in pairwise(best))
+    told = figures.best_subset_words([*best[:2], replace(best[2], criterion=0.25), best[3]])
+    assert "0.25: 2 columns" in told and all(name in told for name in best[2].names) and "All 3 have" in told
+    assert "all 3 columns" in figures.best_subset_words([best[0], replace(best[3], criterion=0.0)])
+    assert not figures.best_subset_words(best[:1])
 
 
 def test_a_model_counts_once_however_it_was_looked_at(moment):

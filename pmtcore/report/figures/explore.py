@@ -525,9 +525,9 @@ def factor_tests(fit: Regression) -> pd.DataFrame:
     rows = []
     for column, names in by_source(fit.features).items():
         test = fit.test(names)
-        figures = {"F": test.statistic, "df": denominator_dof(test), "p": p_value(test.pvalue)}
+        figures = {"F": test.statistic, "p": p_value(test.pvalue), "df": denominator_dof(test)}
         rows.append({"column": column, "effects": len(names), **figures})
-    return pd.DataFrame(rows, columns=["column", "effects", "F", "df", "p"])
+    return pd.DataFrame(rows, columns=["column", "effects", "F", "p", "df"])
 
 
 def tests_offered(fit: Regression) -> dict[str, list[str]]:
@@ -910,6 +910,18 @@ def name_at_ends(figure: go.Figure, first: float, last: float) -> None:
         )
     figure.update_xaxes(range=[start - _NAME_ROOM * width, start + 1.02 * width])
     figure.update_layout(showlegend=False)
+
+
+def best_subset_words(subsets: Sequence[Subset]) -> str:
+    """Name the subset that predicts a new row best, beside the largest one; empty without a choice."""
+    if len(subsets) < 2:
+        return ""
+    best, largest = min(subsets, key=lambda one: one.criterion), max(subsets, key=lambda one: len(one.names))
+    facts = {"count": len(best.names), "value": said(best.criterion, 4)}
+    if best is largest:
+        return ExploreWords.BEST_IS_ALL.sentence(**facts)
+    more = {"total": len(largest.names), "expected": said(largest.criterion, 4)}
+    return ExploreWords.BEST_SUBSET.sentence(names=english(best.names) or "the mean alone", **facts, **more)
 
 
 def subsets_table(subsets: Sequence[Subset]) -> pd.DataFrame:
