@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pmtcore.base.messages import Note, TableNote, listed
+from pmtcore.base.messages import Note, TableNote, kind_of, listed
 from pmtcore.base.numbers import count, day_words, figure
 from pmtcore.public.shrinkage import strongest_shrinkage
 from pmtcore.report.words import date_columns, filled_words, gaps_words, reference_levels
@@ -54,10 +54,14 @@ def filled_gaps(problem: Problem, public: Table | MomentTable) -> str:
     dates, references = date_columns(problem.notes), reference_levels(problem.notes)
     for one in coder.features:  # a cell that cannot be read is a gap too
         cells = public.column(one.name).combine_chunks()
-        missing[one.name] = float(np.mean(one.encode(cells, coder.decimal)[1].missing))
+        missing[one.name] = int(np.sum(one.encode(cells, coder.decimal)[1].missing))
         median = day_words(one.fill) if one.name in dates else figure(one.fill)
         values[one.name] = repr(references[one.name]) if one.name in references else f"its public median, {median}"
-    return filled_words(missing, values)
+    # Texts that are no gap elsewhere are named.
+    unread = [
+        note for note in problem.notes if kind_of(note) in (TableNote.UNREADABLE_CELL, TableNote.UNREADABLE_CELLS)
+    ]
+    return " ".join(filter(None, (filled_words(missing, values, public.n), *unread)))
 
 
 def public_rows_words(problem: Problem, public: Table | MomentTable) -> str:

@@ -456,20 +456,25 @@ def gaps_words(share: float) -> str:
     )
 
 
-def filled_words(missing: Mapping[str, float], values: Mapping[str, str]) -> str:
+def filled_words(missing: Mapping[str, int], values: Mapping[str, str], rows: int) -> str:
     """Say which values replace missing ones where gaps are filled; empty where no public row has a gap.
 
     Args:
-        missing: share of the public rows without a value, by feature.
+        missing: number of public rows without a value, by feature.
         values: the replacement of a missing value in words, by feature.
+        rows: number of public rows.
     """
-    gappy = sorted((name for name, share in missing.items() if share > 0), key=lambda name: -missing[name])
+    gappy = sorted((name for name, gaps in missing.items() if gaps > 0), key=lambda name: -missing[name])
     if not gappy:
         return ""
-    filled = [f"{name} ({percent(missing[name])}) with {values[name]}" for name in gappy[:_GAPS_NAMED]]
+    filled = [
+        f"{name} ({plural(missing[name], 'cell')}, {percent(missing[name] / rows)}) with {values[name]}"
+        for name in gappy[:_GAPS_NAMED]
+    ]
     more = f", and {plural(len(gappy) - _GAPS_NAMED, 'column')} more" if len(gappy) > _GAPS_NAMED else ""
     return (
-        f"Gaps (in shares of the public rows; {MISSING_EXAMPLES} count as gaps) are filled: {', '.join(filled)}{more}. "
+        f"Gaps (numbers and shares of public rows; empty cells and {MISSING_EXAMPLES} count as gaps) are filled: "
+        f"{', '.join(filled)}{more}. "
         "Filled values are not the true ones, so effects of these columns are biased, usually towards zero, and with "
         "many gaps their bands are too narrow."
     )

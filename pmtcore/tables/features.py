@@ -9,6 +9,7 @@ A response is a number as it is, or a label coded as 0 or 1 by a rule that only 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -39,6 +40,8 @@ _SLASHED = re.compile(r"[0-9]{1,4}[/-][0-9]{1,2}[/-][0-9]{1,4}.*")  # a date who
 _FEWEST_ROWS = 2  # a level seen once is a dummy that one public row decides
 # Behind what counts as missing, where other missing values are filled.
 _UNFILLED = ", and are not filled (the row is replaced by zeros)"
+# Of texts that cannot be read a note names so many, by so many of their letters.
+_MOST_TEXTS, _LETTERS = 3, 40
 _YES = ("1", "yes", "y", "true", "t", "positive", "pos")
 
 
@@ -142,7 +145,11 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     if lost > 0:
         cells_lost = TableNote.UNREADABLE_CELL if lost == 1 else TableNote.UNREADABLE_CELLS
         form = f"number like {like}" if like else "date" if kind in DATES else "number"
-        notes.append(Note(cells_lost, count=lost, column=rule.name, form=form))
+        texts = Counter(
+            text for text, gap in zip(_first_texts(public), np.isnan(readable), strict=True) if gap and text is not None
+        )
+        levels = tuple(text[:_LETTERS] for text, _ in texts.most_common(_MOST_TEXTS))
+        notes.append(Note(cells_lost, count=lost, column=rule.name, form=form, levels=levels))
     return Feature(Column(rule.name, kind, numbers), median, notes=tuple(notes))
 
 

@@ -152,7 +152,7 @@ FACTS = {
     "least": "the least value that serves",
     "left": "what is left of a cap, in mu",
     "level": "a level of confidence that was given",
-    "levels": "categories that the public table has, or declared ones",
+    "levels": "categories or other texts that the public table has, or declared ones",
     "limit": "the limit that was passed",
     "low": "a lower limit of the program",
     "mean": "a bound of means, which follows from public choices",

@@ -121,10 +121,12 @@ def test_truncation():
 def test_what_gaps_become_is_said():
     """Columns with gaps are named with their share and what a gap becomes, most gaps first; none without gaps."""
     values = {"age": "its public median, 37", "job": "'Prof-specialty'", "town": "'Bern'"}
-    found = words.filled_words({"age": 0.01, "job": 0.06, "town": 0.0}, values)
-    assert found.index("job (6 %) with 'Prof-specialty'") < found.index("age (1 %) with its public median, 37")
-    assert "town" not in found and words.filled_words({"age": 0.0}, {}) == ""
-    many = words.filled_words({f"c{j}": 0.1 for j in range(26)}, {f"c{j}": "0" for j in range(26)})
+    found = words.filled_words({"age": 1, "job": 6, "town": 0}, values, 100)
+    assert found.index("job (6 cells, 6 %) with 'Prof-specialty'") < found.index(
+        "age (1 cell, 1 %) with its public median, 37"
+    )
+    assert "town" not in found and words.filled_words({"age": 0}, {}, 100) == ""
+    many = words.filled_words({f"c{j}": 1 for j in range(26)}, {f"c{j}": "0" for j in range(26)}, 9)
     assert "6 columns more" in many
 
 

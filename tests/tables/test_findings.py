@@ -1040,3 +1040,15 @@ def test_an_unknown_category_is_never_filled():
     assert not np.any(rows[-3:]) and np.all(rows[:-3, 0] == 1)
     (note,) = [note for note in problem.notes if kind_of(note) is TableNote.UNKNOWN_LEVELS]
     assert "not filled" in note
+
+
+def test_text_that_is_read_as_a_gap_is_named():
+    """The note and the sentence on filled gaps name public texts that are no numbers, the most frequent ones first."""
+    private, public = tables(lambda t: t.assign(b=["kg 5", "kg 5", "about 3", None, *map(str, range(56))]))
+    for missing in ("empty-row", "public-median"):
+        choices = Choices(target="y", features=("a", "b"), kinds={"b": "number"}, missing=missing)
+        problem = prepare(private, public, choices)
+        note = next(note for note in problem.notes if kind_of(note) is TableNote.UNREADABLE_CELLS)
+        assert "3 public cells of 'b'" in note and note.index("'kg 5'") < note.index("'about 3'")
+        said = filled_gaps(problem, public)
+        assert (note in said and "b (4 cells, 6.7 %)" in said) is (missing == "public-median")
