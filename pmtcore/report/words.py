@@ -20,6 +20,7 @@ from pmtcore.releases.planning import typical_ratio
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview
 from pmtcore.report.figures.coefficients import STEP, DisplayUnit
+from pmtcore.report.figures.coefficients import clarity as clear_effects
 from pmtcore.report.names import in_quotes
 from pmtcore.report.rows import clarity, is_level, source, step_words, steps
 from pmtcore.report.statistics import aside_words
@@ -28,6 +29,8 @@ from pmtcore.tables.cells import MISSING_EXAMPLES
 _ROUND = 2.0  # ratio of longest to shortest direction up to which noise counts as equal in all directions
 _WIDER = 1.15  # ratio of a band to that of its parts from which it is explained
 _NARROW = 0.5  # ratio of bands to predicted ones below which it is explained
+_LEANS = 0.2  # share of a precision that the public rows have alone from which it is stated
+_LEAN = {False: "leans on them", True: "lean on them"}
 _CHANGE = 1.25  # ratio of condition numbers below which whitening counts as without effect
 _ABOUT_EQUAL = 0.8  # ratio of two parts of an error from which they are called about equal
 _TIE = 1.05  # distances within 5 % are called equal: medians of tens of trials are not more precise
@@ -232,12 +235,17 @@ def planned_words(release: Release, predicted: Prediction | None, asked: str = "
     j = release.names.index(asked) if asked in release.names else clearest
     coefficient, got = release.names[j], float(release.bands.high[j] - release.bands.low[j]) / 2
     step = unit_step(coefficient, release.notes)
-    planned = Z95 * float(predicted.total[j])
-    return f"95 % half-width of {coefficient}, {step}: planned ± {figure(planned)}, released ± {figure(got)}."
+    planned = f"planned ± {figure(Z95 * float(predicted.total[j]))}"
+    if predicted.total_interval is not None:  # as Plan states it
+        planned = f"{planned} (half of releases: at most ± {figure(Z95 * float(predicted.median_total[j]))})"
+    return f"95 % half-width of {coefficient}, {step}: {planned}, released ± {figure(got)}."
 
 
 def precision_words(release: Release, alone: Prediction | None) -> str:
-    """Say how precise a release is relative to the public fit; empty where one is unknown.
+    """Say how precise a release is relative to the public fit, and what the public rows have of it; empty if unknown.
+
+    Precision is one over the variance, so that the share of the public rows is the square of the ratio of errors: the
+    weight that they have where estimates are combined by precision.
 
     Args:
         release: the release.
@@ -247,10 +255,20 @@ def precision_words(release: Release, alone: Prediction | None) -> str:
     if release.bands is None or alone is None or not at or release.guarantee.mu == 0:
         return ""
     errors = (release.bands.high - release.bands.low)[at] / (2 * Z95)
-    wider = typical_ratio(errors, np.asarray(alone.total)[at])
+    public = np.asarray(alone.total)[at]
+    wider = typical_ratio(errors, public)
     if not (math.isfinite(wider) and wider > 0):
         return ""
-    return f"As released, the typical coefficient is {Phrase.TIMES_AS_PRECISE.sentence(value=figure(1 / wider, 2))}."
+    words = f"As released, the typical coefficient is {Phrase.TIMES_AS_PRECISE.sentence(value=figure(1 / wider, 2))}"
+    leaning = int(np.sum(np.isfinite(errors) & (errors**2 > public**2 / 2)))
+    if wider >= 1:
+        return f"{words}: it leans on the public rows, which are as precise without this release."
+    if wider**2 < _LEANS and not leaning:
+        return f"{words}."
+    share = f"{words}: the public rows alone have {percent(wider**2)} of that precision"
+    if not 0 < leaning < len(at):
+        return f"{share}, so that it leans on them." if leaning else f"{share}."
+    return f"{share}. {plural(leaning, 'coefficient')} of {len(at)} {_LEAN[leaning > 1]}: more than half is theirs."
 
 
 def prior_levels(notes: Sequence[str]) -> frozenset[str]:
@@ -403,22 +421,20 @@ def example_words(
     spread: Mapping[str, float] | None = None,
     ordered: bool = False,
 ) -> str:
-    """Say what the first clear coefficient in the table means, with its limits; empty where there is none.
+    """Say what the clearest coefficient in the table means, with its limits; empty where there is none.
 
     Args:
-        shown: rows of a table of coefficients in this unit; the first whose band excludes zero effect is explained,
-            or else the first one.
+        shown: rows of a table of coefficients in this unit.
         unit: of the displayed coefficients.
         references: levels that categories are compared with, by column.
         zero_one: features that are 0 or 1 in every public row.
         spread: standard deviations of the features in the public rows, where they are known.
-        ordered: whether the rows are in a meaningful order, so that the first one is always explained.
+        ordered: whether the rows are in a meaningful order, so that the first one is explained in its place.
     """
     rows = shown[shown["coefficient"] != INTERCEPT]
     if rows.empty or "low (95 %)" not in rows:
         return ""
-    clear = (rows["low (95 %)"] > unit.neutral) | (rows["high (95 %)"] < unit.neutral)
-    row = rows.iloc[0 if ordered else int(np.argmax(clear))]
+    row = rows.iloc[0 if ordered else int(np.argmax(clear_effects(rows, unit)))]
     value, low, high = with_equal_decimals(row["value"], row["low (95 %)"], row["high (95 %)"])
     band = f"95 % band {low} to {high}"
     name, reference = row["coefficient"], (references or {}).get(row["column"])

@@ -219,9 +219,28 @@ def test_a_release_says_how_precise_it_came_out_beside_the_public_fit():
     made = released([0.2, 0.2], [1, 1], low=(-1, 1.5), high=(1, 2.5))
     alone = Prediction(np.zeros(2), np.array([1.0, 0.5]) * 2 / 1.96)
     assert words.precision_words(made, alone) == (
-        "As released, the typical coefficient is 2 times as precise as the public fit."
+        "As released, the typical coefficient is 2 times as precise as the public fit: the public rows alone have "
+        "25 % of that precision."
     )
     assert not words.precision_words(made, None) and not words.precision_words(replace(made, bands=None), alone)
+
+
+def test_a_release_says_how_far_it_leans_on_the_public_rows():
+    """Their share of the precision is the square of the ratio of standard errors; above a half one leans."""
+
+    def told(*public):
+        made = released([0.2] * 3, [1] * 3, low=(-1, -1, -1), high=(1, 1, 1))  # standard errors 1/1.96
+        return words.precision_words(made, Prediction(np.zeros(3), np.array(public) / 1.96))
+
+    assert told(3, 3, 3).endswith("3 times as precise as the public fit.")
+    assert told(2, 2, 2).endswith("the public rows alone have 25 % of that precision.")
+    assert told(1.25, 1.25, 1.25).endswith(
+        "the public rows alone have 64 % of that precision, so that it leans on them."
+    )
+    assert told(1.25, 3, 3).endswith(
+        "11 % of that precision. 1 coefficient of 3 leans on them: more than half is theirs."
+    )
+    assert told(0.9, 0.9, 0.9).endswith("it leans on the public rows, which are as precise without this release.")
 
 
 def test_planned_and_released_half_widths_are_of_one_coefficient():
@@ -229,6 +248,10 @@ def test_planned_and_released_half_widths_are_of_one_coefficient():
     made = released([0.2, 0.2], [1, 1], low=(-1, 1.5), high=(1, 2.5))
     plan = Prediction(np.zeros(2), np.full(2, 0.6 / 1.96))
     assert words.planned_words(made, plan) == "95 % half-width of b, for one unit: planned ± 0.6, released ± 0.5."
+    calibrated = replace(
+        plan, sampling=np.zeros(2), privacy=plan.sampling, interval_factors=(0.4, 2), median_factor=0.5
+    )
+    assert "planned ± 0.6 (half of releases: at most ± 0.3), released" in words.planned_words(made, calibrated)
     assert "half-width of a," in words.planned_words(made, plan, "a")  # as it was looked at on Plan
     assert words.planned_words(made, plan, "gone") == words.planned_words(made, plan)
     assert not words.planned_words(made, None) and not words.planned_words(replace(made, bands=None), plan)
@@ -407,8 +430,10 @@ def test_the_example_is_a_coefficient_that_can_be_told_from_none():
     """The first row may be a collinear one whose band holds zero: no example of an effect, unless all are such."""
     rows = [{"coefficient": name, "column": name, "value": value} for name, value in (("date", 1.0), ("age", 2.0))]
     table = pd.DataFrame(rows).assign(**{"low (95 %)": [-3.0, 1.0], "high (95 %)": [5.0, 3.0]})
+    clearer = table[1:].assign(coefficient="pay", **{"low (95 %)": 1.5, "high (95 %)": 2.5})
     one = DisplayUnit("table", "w", "unit", False, "", "y")
     assert "more of age" in words.example_words(table, one)
+    assert "more of pay" in words.example_words(pd.concat([table, clearer]), one), "not the first, but the clearest"
     assert "more of date" in words.example_words(table, one, ordered=True), "ordered by size the first row is meant"
     alone = words.example_words(table.head(1), one)
     assert "more of date" in alone and "other columns" not in alone
