@@ -144,8 +144,8 @@ def every_mutant() -> list[Mutant]:
     plant(
         "a query's columns change places",
         "tables/queries.py",
-        "for at in places)",
-        "for at in sorted(places))",
+        "for position in positions)",
+        "for position in sorted(positions))",
         queries,
     )
     plant(
@@ -156,7 +156,7 @@ def every_mutant() -> list[Mutant]:
     plant("a file's end does not wait for the disk", engines, "synchronous=FULL", "synchronous=OFF", lite)
     plant("a failed transaction is kept", engines, '"ROLLBACK"', '"COMMIT"', lite)
     plant("what was read is kept open", engines, "for cursor in self._cursors:", "for cursor in ():", lite)
-    called = ("tables/queries.py", "map(_RENAMED.fullmatch, self._columns)", "()")
+    called = ("tables/queries.py", "map(_GENERATED_NAME.fullmatch, self._columns)", "()")
     plant("a column called true has another name", *called, queries)
     plant("a file's name is an address", engines, '.replace("%", "%25")', "", lite)
     units = ("public/moments.py", "return np.asarray(solved / scale)", "return np.asarray(solved)")
@@ -190,7 +190,11 @@ def every_mutant() -> list[Mutant]:
     plant("kept: of a command no more than of a session", *shares, "tests/base/test_memory.py")
     uncut = ("base/private_rows.py", "cut_to(self._blocks(), size)", "self._blocks()")
     plant("threads: a large block is not shared", *uncut, pool)
-    denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
+    denormal = (
+        "tables/fingerprint.py",
+        "position[magnitude < _SMALLEST_NORMAL] = _PLACE_OF_ONE",
+        "position[magnitude == 0] = _PLACE_OF_ONE",
+    )
     plant("fingerprint: a denormal number warns", *denormal, "tests/ledger/test_fingerprint.py")
     people = "tests/tables/test_persons.py"
     ljust, sourced = '.ljust(self.room, b"\\0")', "tests/tables/test_sources.py"
@@ -201,7 +205,7 @@ def every_mutant() -> list[Mutant]:
     plant("rows: counted where n is declared", *counted, nobody)
     several = ("tables/problem.py", "choices.unit is None and public.n > private.n])", "public.n > private.n])")
     plant("swapped: by the private number of rows", *several, "tests/tables/test_findings.py -k people_have")
-    raising = ("tables/queries.py", "_READ_ALWAYS = {", '_READ_ALWAYS = {"json", "jsonb", ')
+    raising = ("tables/queries.py", "_TYPES_READ_WITHOUT_ERROR = {", '_TYPES_READ_WITHOUT_ERROR = {"json", "jsonb", ')
     plant("postgres: JSON that raises", *raising, "tests/tables/test_queries.py -k no_cell")
     growth = "tests/ledger/test_fingerprint.py -k 'kept_tells or growth'"
     noisy = "if all(grown(cells, earlier, key)"
@@ -209,8 +213,8 @@ def every_mutant() -> list[Mutant]:
     plant("fingerprint: a row more is kept", "ledger/log.py", noisy, exact, growth)
     varying = ("ledger/log.py", "earlier.columns == cells.columns", "earlier.names == sketch(cells).names")
     plant("fingerprint: a column that varies is kept", *varying, growth)
-    noiseless = "cells.table_rows + _laplace(secret + cells.digest) >= known.table_rows + more + _laplace(secret)"
-    without = "cells.table_rows >= known.table_rows + more"
+    noiseless = "cells.table_rows + _laplace(secret + cells.digest) >= known.table_rows + margin + _laplace(secret)"
+    without = "cells.table_rows >= known.table_rows + margin"
     plant("fingerprint: growth without noise", "ledger/fingerprint.py", noiseless, without, growth)
     hashed = ("tables/fingerprint.py", "self.rows += len(quick)", "self.rows += len(quick) % 7")
     plant("fingerprint: growth of other rows", *hashed, growth)
@@ -222,25 +226,25 @@ def every_mutant() -> list[Mutant]:
         "ParquetSource(place, where, private, 1)",
     )
     plant("parquet: one long cell refuses the file", *group, f"{sourced} -k long_cell")
-    plant("cells: a long one is read", "tables/cells.py", "longest <= LINE:", "True:", f"{sourced} -k long_cell")
+    plant("cells: a long one is read", "tables/cells.py", "most <= LINE:", "True:", f"{sourced} -k long_cell")
     hashless = (
         "tables/cells.py",
-        "with suppress(Exception):  # of an array",
-        "with suppress(ValueError):  # of an array",
+        "with suppress(Exception):  # such as",
+        "with suppress(ValueError):  # such as",
     )
     plant("objects: a class without a hash", *hashless, f"{sourced} -k any_class")
     labels = ("api/survival.py", "iloc[np.repeat(np.arange(count), periods)]", "loc[frame.index.repeat(periods)]")
     plant("survival: rows by the labels of an index", *labels, "tests/api/test_survival.py -k index")
     json = ("tables/dialect.py", " or _OTHER_FORM.match(text) is not None", "")
     plant("header: JSON in one line", *json, "tests/tables/test_bad_input.py -k other_forms")
-    met, newcomer = "before += np.bincount(whose, minlength=people + 1)", "before[people] = most"
+    met, newcomer = "counts += np.bincount(persons, minlength=people + 1)", "counts[people] = rows_per_person"
     plant("persons: counted anew in each block", "tables/persons.py", met, "pass", f"{people} -k comes_with")
     plant("persons: a newcomer counts", "tables/persons.py", newcomer, "pass", f"{people} -k not_counted")
-    mean = ("tables/persons.py", " & (here < people)", "")
+    mean = ("tables/persons.py", " & (persons < people)", "")
     plant("persons: a newcomer has a mean", *mean, f"{people} -k not_counted")
     taken = ("tables/parsed.py", "self._left.pop()", "self._left[0]")
     plant("one parse: two passes share the rows", *taken, "tests/tables/test_parsed.py -k at_one_time")
-    twice = ("tables/coder.py", "waiting[:] = fresh", "waiting.extend(fresh)")
+    twice = ("tables/coder.py", "cached_blocks[:] = new_blocks", "cached_blocks.extend(new_blocks)")
     plant("rows kept by two passes count twice", *twice, "tests/tables/test_parsed.py -k at_one_time")
     queried = ("tables/sources.py", "source.in_memory or isinstance(source, ParquetSource)", "True")
     plant("fingerprint: of a query once", *queried, "tests/ledger/test_fingerprint.py -k written_since")
@@ -518,7 +522,13 @@ def every_mutant() -> list[Mutant]:
     histograms = "tests/methods/test_gradients.py -k histogram"
     half = "0.5 * HISTOGRAM_SENSITIVITY * FINE"
     plant("passes: histograms with half their noise", passes, "HISTOGRAM_SENSITIVITY * FINE", half, histograms)
-    plant("passes: curvatures counted by gradients", passes, "_curvature_lengths if", "_sizes if", histograms)
+    plant(
+        "passes: curvatures counted by gradients",
+        passes,
+        "_curvature_lengths if",
+        "_to_gradient_lengths if",
+        histograms,
+    )
     safeguards = f"{LAWS} -k 'taken_back or went_too_far'"
     plant("gradients: any step is taken back", filter_passes, "up > _STEEP_SHARE * down", "up > -1e9", safeguards)
     plant("gradients: the way back is noise", filter_passes, "(up > _SLOPE_DEVIATIONS * noise)", "True", safeguards)
@@ -1206,7 +1216,7 @@ def every_mutant() -> list[Mutant]:
     plant(
         "overlap: chance left out",
         "tables/overlap.py",
-        "    return likely, at_most",
+        "    return expected, upper_limit",
         "    return 0.0, 0.0",
         f"{shared} -k honest",
     )
@@ -1221,7 +1231,7 @@ def every_mutant() -> list[Mutant]:
         "persons: a record's word is believed",
         "methods/joint_moment/record.py",
         "return {**stated, **numbers}",
-        "return {**stated, **numbers, **({'person': found['person']} if 'person' in found else {})}",
+        "return {**stated, **numbers, **({'person': fields['person']} if 'person' in fields else {})}",
         f"{persons} -k cannot_state",
     )
     plant(
@@ -1367,15 +1377,15 @@ def every_mutant() -> list[Mutant]:
     plant(
         "one parse: numbers are handed on whatever decimal mark they were read with",
         "tables/fingerprint.py",
-        "if parsed is not None and parsed.decimal != reading.mark:",
+        "if parsed is not None and parsed.decimal != rules.mark:",
         "if parsed is not None and False:",
         "tests/tables/test_parsed.py -k again",
     )
     plant(
         "one parse: numbers of some rows are handed on",
         "tables/fingerprint.py",
-        "        left: deque[Block] = deque()\n",
-        "        left: deque[Block] = deque()\n        if parsed is not None:\n            parsed._left[:] = [left]\n",
+        "        numbers_read: deque[Block] = deque()\n",
+        "        numbers_read: deque[Block] = deque()\n        if parsed is not None:\n            parsed._left[:] = [numbers_read]\n",
         "tests/tables/test_parsed.py -k stopped",
     )
     plant(
@@ -1416,22 +1426,22 @@ def every_mutant() -> list[Mutant]:
     plant(
         "fingerprint: rows with others of their kind speak for private rows among public ones",
         known,
-        "single = kinds[often == 1]",
-        "single = kinds",
+        "unique_types = types[copies_in_sample == 1]",
+        "unique_types = types",
         f"{fingerprint} -k same_people",
     )
     plant(
         "fingerprint: rows of a larger table speak as much",
         known,
-        "1 - (1 - drawn) ** copies[at], 0.0)",
-        "1.0, 0.0)",
+        "probability = 1 - (1 - inclusion) ** copies_in_table[position]",
+        "probability = 1.0",
         f"{fingerprint} -k same_people",
     )
     plant(
         "fingerprint: some columns of a row are enough",
         known,
-        "cells.names for k in varying):\n        return 0.0\n    here",
-        "cells.names for k in varying):\n        return 0.0\n    varying = varying[:4]\n    here",
+        "cells.names for k in known.varying):\n        return 0.0\n    hashes",
+        "cells.names for k in known.varying):\n        return 0.0\n    del known.varying[4:]\n    hashes",
         f"{fingerprint} -k same_people",
     )
     plant(
@@ -1458,43 +1468,43 @@ def every_mutant() -> list[Mutant]:
     plant(
         "fingerprint: as many rows of a small table are asked for as of a large one",
         known,
-        "asked = max(min(_WHOLE * len(known.sample), len(known.sample) / 4 + _CLEAR), FEWEST_TO_TELL)",
-        "asked = SAMPLE / 2",
+        "required = max(min(_UNCHANGED_SHARE * len(known.sample), len(known.sample) / 4 + _UNCHANGED_ROWS), FEWEST_TO_TELL)",
+        "required = SAMPLE / 2",
         f"{fingerprint} -k new_column",
     )
     plant(
         "fingerprint: equal counts of few kinds of rows are never by chance",
         known,
-        "min(_COUNTS_APART, chance - _BY_CHANCE, least)",
-        "min(_COUNTS_APART, chance - _BY_CHANCE)",
+        "min(_MOST_COUNTS_APART, chance_sum - _CHANCE_REQUIRED, chance_margin)",
+        "min(_MOST_COUNTS_APART, chance_sum - _CHANCE_REQUIRED)",
         f"{fingerprint} -k seldom_one",
     )
     plant(
         "fingerprint: equal counts of few kinds of rows say nothing",
         known,
-        "min(_COUNTS_APART, chance - _BY_CHANCE, least)",
-        "min(_COUNTS_APART, chance - _BY_CHANCE, least / 4)",
+        "min(_MOST_COUNTS_APART, chance_sum - _CHANCE_REQUIRED, chance_margin)",
+        "min(_MOST_COUNTS_APART, chance_sum - _CHANCE_REQUIRED, chance_margin / 4)",
         f"{fingerprint} -k few_kinds",
     )
     plant(
         "fingerprint: a tiny table asks for fewer rows than the noise is wide",
         known,
-        "asked = max(min(_WHOLE * len(known.sample), len(known.sample) / 4 + _CLEAR), FEWEST_TO_TELL)",
-        "asked = min(_WHOLE * len(known.sample), len(known.sample) / 4 + _CLEAR)",
+        "required = max(min(_UNCHANGED_SHARE * len(known.sample), len(known.sample) / 4 + _UNCHANGED_ROWS), FEWEST_TO_TELL)",
+        "required = min(_UNCHANGED_SHARE * len(known.sample), len(known.sample) / 4 + _UNCHANGED_ROWS)",
         f"{fingerprint} -k too_small",
     )
     plant(
         "fingerprint: a private row counts fourfold",
         known,
-        "_EXCHANGED = 3.0",
-        "_EXCHANGED = 0.75",
+        "_UNCHANGED_SENSITIVITY = 3.0",
+        "_UNCHANGED_SENSITIVITY = 0.75",
         f"{fingerprint} --slow -k changes_little",
     )
     plant(
         "fingerprint: equal counts of few rows",
         known,
-        "min(_COUNTS_APART, chance - _BY_CHANCE, least)",
-        "_COUNTS_APART",
+        "min(_MOST_COUNTS_APART, chance_sum - _CHANCE_REQUIRED, chance_margin)",
+        "_MOST_COUNTS_APART",
         f"{fingerprint} -k not_joined",
     )
     plant(
@@ -1548,8 +1558,8 @@ def every_mutant() -> list[Mutant]:
     plant(
         "record without its state",
         "tables/formula.py",
-        "made_up.spec.transform_state.update(state)",
-        "made_up.spec.transform_state.update({})",
+        "expansion.spec.transform_state.update(state)",
+        "expansion.spec.transform_state.update({})",
         f"{results} -k colleague_opens",
     )
     plant(
@@ -1576,8 +1586,8 @@ def every_mutant() -> list[Mutant]:
     plant(
         "rows times their weight",
         "tables/coder.py",
-        "roots = np.sqrt(weights)",
-        "roots = weights",
+        "root_weights = np.sqrt(weights)",
+        "root_weights = weights",
         f"{weights} -k multiplied",
     )
     plant(
@@ -1632,8 +1642,8 @@ def every_mutant() -> list[Mutant]:
     plant(
         "a loss weight that is not a number",
         "tables/coder.py",
-        "finite &= np.isfinite(weights)",
-        "whole &= True",
+        "complete &= np.isfinite(weights)",
+        "complete &= True",
         f"{weights} -k their_row_alone",
     )
     plant(
@@ -1668,7 +1678,7 @@ def every_mutant() -> list[Mutant]:
         "the number of rows in the ledger",
         "ledger/log.py",
         '{"fingerprint": text, "rows": 0}',
-        '{"fingerprint": text, "rows": new.rows}',
+        '{"fingerprint": text, "rows": cells.table_rows}',
         "tests/ledger/test_log.py -k number_of_rows",
     )
     plant(
@@ -2006,8 +2016,8 @@ _ROWS = (
     (
         "decimals at one scale",
         _CELLS,
-        "return pa.decimal256(_WIDEST, scale), value",
-        "return pa.decimal256(_WIDEST, 2), round(value, 2)",
+        "return pa.decimal256(_DECIMAL_DIGITS, scale), value",
+        "return pa.decimal256(_DECIMAL_DIGITS, 2), round(value, 2)",
         f"{ONE} -k typed_cell",
     ),
     ("an object's error passes", _CELLS, "except Exception:  # noqa: S112", "except KeyError:", f"{ONE} -k alone"),
@@ -2021,8 +2031,8 @@ _ROWS = (
     (
         "a slice of objects reads the others",
         _CELLS,
-        'np.where(_flags(cells), _plain(cells.field("day"))',
-        'np.where(np.any(_flags(cells)), _plain(cells.field("day"))',
+        'np.where(_is_typed(cells), _floats(cells.field("day"))',
+        'np.where(np.any(_is_typed(cells)), _floats(cells.field("day"))',
         f"{ONE} -k 'alone or time_zones'",
     ),
     (
@@ -2218,8 +2228,12 @@ def _table_mutants() -> list[Mutant]:
         *_of(
             "tables/schema.py",
             "tests/tables/test_findings.py -k identifiers",
-            ("any whole numbers are identifiers", ">= _EQUAL_PAIRS * (np.ptp(known) + 1)", ">= 0"),
-            ("sparse identifiers alone", ">= _EQUAL_PAIRS * (np.ptp(known) + 1)", ">= 50 * (np.ptp(known) + 1)"),
+            ("any whole numbers are identifiers", ">= _EXPECTED_EQUAL_PAIRS * (np.ptp(finite) + 1)", ">= 0"),
+            (
+                "sparse identifiers alone",
+                ">= _EXPECTED_EQUAL_PAIRS * (np.ptp(finite) + 1)",
+                ">= 50 * (np.ptp(finite) + 1)",
+            ),
         ),
         *_of(
             "tables/schema.py",
@@ -2267,7 +2281,7 @@ def _table_mutants() -> list[Mutant]:
         *_of(
             "ledger/fingerprint.py",
             "tests/ledger/test_fingerprint.py -k row_numbers_twice",
-            ("row numbers count as often as they stand there", "given = any(2 *", "given = any(0 *"),
+            ("row numbers count as often as they stand there", "is_determined = any(2 *", "is_determined = any(0 *"),
         ),
         *_of(
             "public/moments.py",
@@ -2392,7 +2406,7 @@ def _page_mutants() -> list[Mutant]:
         *_of(
             "tables/problem.py",
             "tests/tables/test_findings.py -k row_numbers",
-            ("row numbers as a target", "numbers if not _numbers_rows(public, name)]", "numbers]"),
+            ("row numbers as a target", "numbers if not _is_identifier(public, name)]", "numbers]"),
         ),
         *_of(
             "tables/problem.py",
@@ -2439,10 +2453,10 @@ def _page_mutants() -> list[Mutant]:
             "tests/tables/test_findings.py -k alike",
             (
                 "a label against its other spelling",
-                "for level in levels if level not in alike][:3]",
+                "for level in levels if level not in spellings][:3]",
                 "for level in levels][:3]",
             ),
-            ("two spellings are two labels", "len(levels) == 2 and not alike", "len(levels) == 2"),
+            ("two spellings are two labels", "len(levels) == 2 and not spellings", "len(levels) == 2"),
         ),
         *_of(
             "tables/findings.py",
@@ -2739,7 +2753,7 @@ def _quiet_mutants() -> list[Mutant]:
         (
             "quiet: a private name that is there twice",
             "if hide_names:",
-            "if not twice:",
+            "if not repeated:",
         ),
     )
     return mutants
@@ -2854,7 +2868,7 @@ def _ledger_mutants() -> list[Mutant]:
         ("seals: events counted for seals", '"sealed": checked.sealed,', '"sealed": checked.events,'),
         (
             "seals: readers do not count events",
-            "            self._complete(connection)\n            yield connection\n",
+            "            self._check_count(connection)\n            yield connection\n",
             "            yield connection\n",
         ),
     )
@@ -2916,6 +2930,20 @@ def _ledger_mutants() -> list[Mutant]:
         "ledger/log.py",
         OUTCOME,
         ("outcome: a late error is a refusal", "raise UnclearSpend(error) from error", "raise"),
+    )
+    mutants += _of(
+        "ledger/log.py",
+        "tests/ledger/test_log.py -k entered_once",
+        ("a failure is entered twice", 'if spent.state == "reserved":', "if spent.record is None:"),
+    )
+    mutants += _of(
+        "ledger/chain.py",
+        "tests/ledger/test_seals.py -k of_other_letters",
+        (
+            "seals: other letters stop the check",
+            'str(row["seal"]).encode(), seal(key, row["hash"]).encode()',
+            'str(row["seal"]), seal(key, row["hash"])',
+        ),
     )
     mutants += _of(
         "ledger/database.py",

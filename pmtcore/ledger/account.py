@@ -1,11 +1,11 @@
-"""Accounts of the ledger: of each data set its cap, its spends, what is left, and what a further spend must fulfil.
+"""Accounts of data sets: cap, spends, remaining budget, and the conditions of a further spend.
 
-Every method is mu-GDP under replace-one (a purely epsilon-private one through the mu that it implies), so caps are
-kept by ``sqrt(sum mu_i^2)``; the epsilon of the total takes purely private releases as what they are. A budget stated
-under add-remove-one counts twice (proofs/ledger.md, 13). A release that protects responses alone counts as any other,
-and the total of a data set that has one is a promise about responses alone (proofs/response.md, 5).
-A spend must be within the cap, on a data set that is not retired, under the unit of protection its curator asks for.
-All are read from events, and each event is checked before it counts.
+Every method is mu-GDP under replace-one (a purely epsilon-private one through the mu that it implies), so the total
+that is compared with the cap is ``sqrt(sum mu_i^2)``; the epsilon of the total composes purely private releases as
+such. A budget stated under add-remove-one counts twice (proofs/ledger.md, 13). A release that protects responses alone
+counts in full, and the total of a data set with such a release protects responses alone (proofs/response.md, 5).
+A spend must stay within the cap, on a data set that is not retired, under the unit of protection that its curator
+requires. Accounts are computed from events, each of which is checked when it is read.
 """
 
 import math
@@ -21,26 +21,46 @@ from pmtcore.base.messages import LedgerMessage, number_between, one_of
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger import chain
 from pmtcore.ledger.chain import CapReached, LedgerError
-from pmtcore.ledger.database import NAME_LENGTH
+from pmtcore.ledger.database import NAME_LENGTH, TEXT_LENGTH
 from pmtcore.ledger.engines import Connection
 
-_ROOM = 1 + 1e-12  # a cap may be used up to rounding
-CAP_RANGE = (1e-6, 1000.0)  # total mu
-START_CAP = 3.0  # total mu where nobody chose: at 5 % false alarms the best attacker detects 91 %
-_DELTA = 1e-6  # where totals are stated when no entry names a delta
-MOST_PURE_EPSILON = 500.0  # e^500 is a number still
-MOST_WORDS = 2000  # letters of a reason or a purpose
+_CAP_ROUNDING = 1 + 1e-12  # a total may exceed its cap by this factor, through rounding
+CAP_RANGE = (1e-6, 1000.0)  # smallest and largest cap, as total mu
+# Cap, as total mu, where nobody chose one: the best test with 5 % false alarms then detects a row with power 91 %.
+START_CAP = 3.0
+_DEFAULT_DELTA = 1e-6  # of a total, where no spend states a delta
+MOST_PURE_EPSILON = 500.0  # e^500 is still a floating-point number
 Row = Mapping[str, Any]
 
 
 def counted_mu(mu: float, neighbours: str) -> float:
-    """Return a budget under replace-one, the relation of the caps: remove a row, then add one."""
+    """Return the cost under replace-one, in which caps are stated: twice an add-remove-one budget."""
     return 2 * mu if neighbours == Neighbours.ADD_REMOVE_ONE.value else mu
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One spend, with what became of it."""
+    """One spend and its result.
+
+    Attributes:
+        seq: number of its event.
+        at: time of the event, ISO 8601 in UTC.
+        dataset: whose cap it counts against.
+        key: name of the release.
+        method: id of the method.
+        mu: cost under ``neighbours``.
+        neighbours: relation between tables that the cost holds for.
+        purpose: what the release is for.
+        request: method, budget and parameters in plain fields.
+        state: ``reserved``, ``released`` or ``failed``.
+        standing: of the release; empty before there is one.
+        record: of the release, where there is one.
+        pure_epsilon: epsilon of a purely private part; 0: there is none.
+        gaussian_mu: mu of the rest, where there is such a part.
+        hash: of its event; a log that still contains the spend has this hash in its chain.
+        choices: what was chosen about the table.
+        by: who made the release, where it is known.
+    """
 
     seq: int
     at: str
@@ -51,74 +71,84 @@ class Entry:
     neighbours: str
     purpose: str
     request: Mapping[str, Any]
-    state: str  # reserved, released, failed
+    state: str
     standing: str
     record: ReleaseRecord | None
-    pure_epsilon: float = 0.0  # of a purely private part; then gaussian_mu is of the rest
+    pure_epsilon: float = 0.0
     gaussian_mu: float = 0.0
-    hash: str = ""  # of its event: a head that the log must pass through for ever
-    choices: Mapping[str, Any] = field(default_factory=dict)  # about the table
-    by: str = ""  # who released, where somebody is known
+    hash: str = ""
+    choices: Mapping[str, Any] = field(default_factory=dict)
+    by: str = ""
 
     @property
     def counted(self) -> float:
-        """Return what it costs under replace-one: add-remove-one budgets count twice."""
+        """Return the cost under replace-one."""
         return counted_mu(self.mu, self.neighbours)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields, the released record left out."""
-        return {name: value for name, value in vars(self).items() if name not in ("record",)}
+        return {name: value for name, value in vars(self).items() if name != "record"}
 
 
 @dataclass(frozen=True)
 class Account:
-    """A data set's cap, spends and what is left; tables that overlap with it spend together with it."""
+    """Cap and spends of a data set and of all data sets joined with it.
+
+    Attributes:
+        dataset: its name.
+        cap: smallest of their caps, as total mu; ``None``: none of them has one.
+        entries: spends of all of them, oldest first.
+        together: names of the other data sets.
+        retired: why nothing more may be spent; empty: it may.
+        units: units of protection that curators require.
+        second: whether a second person has to agree to each release.
+    """
 
     dataset: str
-    cap: float | None  # the smallest of all that spend together
+    cap: float | None
     entries: tuple[Entry, ...]
-    together: tuple[str, ...] = ()  # the other data sets
-    retired: str = ""  # why nothing more may be spent
-    units: tuple[Unit, ...] = ()  # what curators want people protected by
-    second: bool = False  # whether a second person has to agree to each release
+    together: tuple[str, ...] = ()
+    retired: str = ""
+    units: tuple[Unit, ...] = ()
+    second: bool = False
 
     @property
     def spent(self) -> float:
-        """Return the total mu of all spends, whatever became of them."""
+        """Return the total mu of all spends, those of failed releases included."""
         return math.sqrt(math.fsum(entry.counted**2 for entry in self.entries))
 
     @property
     def left(self) -> float:
-        """Return the largest single mu that the cap still allows."""
+        """Return the largest mu under replace-one of one more spend within the cap; 0 without a cap."""
         return 0.0 if self.cap is None else math.sqrt(max(self.cap**2 - self.spent**2, 0.0))
 
     def total_with(self, counted: float) -> float:
-        """Return the total mu with one more spend, under replace-one."""
+        """Return the total mu with one more spend of this mu, under replace-one."""
         return math.hypot(self.spent, counted)
 
     def fits(self, counted: float) -> bool:
-        """Return True where one more spend, under replace-one, stays within the cap, or where there is no cap yet."""
-        return self.cap is None or self.total_with(counted) <= self.cap * _ROOM
+        """Return whether the total with one more spend stays within the cap; True without a cap."""
+        return self.cap is None or self.total_with(counted) <= self.cap * _CAP_ROUNDING
 
     @property
     def neighbours(self) -> Neighbours:
-        """Return the relation of the total: that of responses alone as soon as one spend protects no more."""
+        """Return the neighbours of the total: a single spend that protects responses alone limits it to responses."""
         relations = {entry.neighbours for entry in self.entries}
         responses = Neighbours.REPLACE_RESPONSE
         return responses if responses.value in relations else Neighbours.REPLACE_ONE
 
     def _mixed(self, delta: float) -> float:
-        """Return the epsilon of all spends, with purely epsilon-private ones composed as such."""
+        """Return the total epsilon at delta with purely private parts composed as such; infinite without one."""
         pure = [counted_mu(e.pure_epsilon, e.neighbours) for e in self.entries if e.pure_epsilon]
         if not pure:
             return math.inf
-        rest = [counted_mu(e.gaussian_mu if e.pure_epsilon else e.mu, e.neighbours) for e in self.entries]
-        return mixed_epsilon(compose(rest), pure, delta)
+        gaussian = [counted_mu(e.gaussian_mu if e.pure_epsilon else e.mu, e.neighbours) for e in self.entries]
+        return mixed_epsilon(compose(gaussian), pure, delta)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain fields, the total in all three units."""
+        """Return plain fields, with the total as mu, rho and epsilon at the smallest delta that a spend states."""
         stated = [float(entry.request["delta"]) for entry in self.entries if entry.request.get("delta")]
-        delta = min(stated, default=_DELTA)
+        delta = min(stated, default=_DEFAULT_DELTA)
         total = Guarantee(self.spent, self.neighbours, delta, PERSON)
         epsilon = min(total.epsilon, self._mixed(delta))
         return {
@@ -138,15 +168,15 @@ class Account:
 
 
 class SpendFields(TypedDict):
-    """Fields of a spend as the ledger stores it; those that are not given are left out.
+    """Fields of a spend as the ledger stores it; optional fields that are empty are not stored.
 
     Attributes:
         request: method, budget and parameters in plain fields.
-        mu: what it costs under ``neighbours``, the relation between tables that the cost holds for.
+        mu: cost under ``neighbours``, the relation between tables that it holds for.
         purpose: what the release is for.
-        pure_epsilon, gaussian_mu: the part of the cost that is purely epsilon-private, and the mu of the rest.
+        pure_epsilon, gaussian_mu: epsilon of the purely private part of the cost, and mu of the rest.
         choices: what was chosen about the tables.
-        unit: what people are protected by; left out: one row each.
+        unit: unit of protection; not stored where it is one row.
         by: who releases.
         tables: keyed digest of the tables, where a second person agrees to what is made from them.
     """
@@ -164,10 +194,10 @@ class SpendFields(TypedDict):
 
 
 def stripped_name(text: str, what: str = "data set") -> str:
-    """Return a name to look up, without blanks around it.
+    """Return a name without blanks around it, to look up.
 
     Raises:
-        LedgerError: it is no text.
+        LedgerError: it is not text.
     """
     if not isinstance(text, str):
         raise LedgerError(LedgerMessage.NAME_FORM, thing=what, limit=NAME_LENGTH)
@@ -178,7 +208,7 @@ def checked_name(text: str, what: str = "data set") -> str:
     """Return the name without blanks around it: 'survey ' and 'survey' have one cap.
 
     Raises:
-        LedgerError: it is no text, empty, too long, or cannot be printed.
+        LedgerError: it is not text, empty, too long, or not printable.
     """
     name = stripped_name(text, what)
     if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
@@ -187,10 +217,10 @@ def checked_name(text: str, what: str = "data set") -> str:
 
 
 def checked_key(key: str) -> str:
-    """Return the key as it was handed out.
+    """Return the key of a release unchanged.
 
     Raises:
-        LedgerError: it has blanks around it, or is no name.
+        LedgerError: it has blanks around it, or is not a valid name.
     """
     if checked_name(key, "key") != key:
         raise LedgerError(LedgerMessage.KEY_WITH_BLANKS)
@@ -198,14 +228,18 @@ def checked_key(key: str) -> str:
 
 
 def checked_reason(reason: str, what: str) -> str:
-    """Return a reason that is kept in the ledger.
+    """Return a reason for the ledger, cut at its maximal length.
+
+    Args:
+        reason: as typed.
+        what: clause that the reason is for, for the error.
 
     Raises:
-        LedgerError: there is none.
+        LedgerError: it is empty.
     """
     if not isinstance(reason, str) or not reason.strip():
         raise LedgerError(LedgerMessage.REASON_NEEDED, action=what)
-    return reason[:MOST_WORDS]
+    return reason[:TEXT_LENGTH]
 
 
 def spend_fields(
@@ -225,19 +259,19 @@ def spend_fields(
 
     Args:
         request: method, budget and parameters in plain fields.
-        mu: what it costs.
+        mu: its cost.
         neighbours: relation between tables that the cost holds for.
         purpose: what the release is for.
-        pure_epsilon: the part of the cost that is purely epsilon-private; beyond :data:`MOST_PURE_EPSILON` (many rows
-            of a person) the whole cost is entered as the mu that it implies.
-        gaussian_mu: the rest of the cost, mu-GDP.
+        pure_epsilon: epsilon of the purely private part of the cost. Beyond :data:`MOST_PURE_EPSILON` (many rows
+            of a person) it is left out, and the whole cost counts as ``mu``.
+        gaussian_mu: mu of the rest of the cost.
         choices: what was chosen about the tables.
-        unit: what people are protected by; ``None``: one row each.
+        unit: unit of protection; ``None``: one row.
         by: who releases.
         tables: keyed digest of the tables, where a second person agrees to what is made from them.
 
     Raises:
-        InputError: one is out of range.
+        InputError: a field is out of range.
     """
     cost = number_between("mu", mu, 0.0, 1000.0)
     relation = one_of("neighbours", neighbours, [item.value for item in Neighbours])
@@ -245,7 +279,7 @@ def spend_fields(
         "request": plain(dict(request)),
         "mu": cost,
         "neighbours": relation,
-        "purpose": purpose[:MOST_WORDS],
+        "purpose": purpose[:TEXT_LENGTH],
     }
     if 0 < number_between("epsilon", pure_epsilon, 0.0, sys.float_info.max) <= MOST_PURE_EPSILON:
         fields["pure_epsilon"] = pure_epsilon
@@ -262,10 +296,10 @@ def spend_fields(
 
 
 def check_spend(account: Account, fields: SpendFields) -> None:
-    """Raise unless a spend may be taken from this account.
+    """Check that a spend may be made from this account.
 
     Raises:
-        LedgerError: no cap, retired, another unit than the curator's, or beyond the cap.
+        LedgerError: the data set has no cap, is retired, requires another unit of protection, or has too little left.
     """
     name = account.dataset
     if account.cap is None:
@@ -273,9 +307,9 @@ def check_spend(account: Account, fields: SpendFields) -> None:
     if account.retired:
         raise LedgerError(LedgerMessage.RETIRED, dataset=name, reason=account.retired)
     unit = Unit.from_dict(fields.get("unit", {}))
-    for wanted in account.units:
-        if not unit.covers(wanted):
-            raise LedgerError(LedgerMessage.OTHER_UNIT, dataset=name, unit=wanted.words)
+    for required in account.units:
+        if not unit.covers(required):
+            raise LedgerError(LedgerMessage.OTHER_UNIT, dataset=name, unit=required.words)
     counted = counted_mu(fields["mu"], fields["neighbours"])
     if not account.fits(counted):
         kind = LedgerMessage.BEYOND_CAP_TOGETHER if account.together else LedgerMessage.BEYOND_CAP
@@ -292,13 +326,22 @@ def check_spend(account: Account, fields: SpendFields) -> None:
 
 
 def _how_to_cap(name: str) -> str:
-    """Return how the cap of a data set is set, on the command line and in Python."""
-    typed = f"ledger cap --dataset {name!r} --mu M --reason WHY"
-    return f"'{typed}' (with the same --ledger, if one was named), or Ledger(...).cap({name!r}, M)"
+    """Return the command line and the Python call that set the cap of a data set."""
+    command = f"ledger cap --dataset {name!r} --mu M --reason WHY"
+    return f"'{command}' (with the same --ledger, if one was named), or Ledger(...).cap({name!r}, M)"
 
 
 def read_entry(connection: Connection, seal: bytes | None, key: str) -> Entry | None:
-    """Return the spend of that key."""
+    """Return the spend of a release by its key; ``None``: there is none.
+
+    Args:
+        connection: open, in a transaction.
+        seal: the ledger's key; ``None``: seals cannot be checked.
+        key: name of the release.
+
+    Raises:
+        Damaged: an event is not what was written.
+    """
     rows = {row["kind"]: row for row in events_of_key(connection, key)}
     if "reserve" not in rows:
         return None
@@ -307,7 +350,7 @@ def read_entry(connection: Connection, seal: bytes | None, key: str) -> Entry | 
 
 
 def joined_pairs(connection: Connection, seal: bytes | None) -> dict[frozenset[str], bool]:
-    """Return pairs of data sets that were joined, or parted, by what was said last."""
+    """Return whether two data sets are joined, of each pair that was joined or parted before: the last event counts."""
     return {
         frozenset((row["dataset"], chain.read(row, seal)["other"])): row["kind"] == "join"
         for row in events_of_kind(connection, "join", "part")
@@ -315,7 +358,7 @@ def joined_pairs(connection: Connection, seal: bytes | None) -> dict[frozenset[s
 
 
 def events_of_key(connection: Connection, key: str) -> Iterator[Row]:
-    """Yield all events of a key."""
+    """Yield all events of a release, by its key."""
     return connection.rows("SELECT * FROM pmt_events WHERE key = :key", key=key)
 
 
@@ -326,63 +369,74 @@ def events_of_kind(connection: Connection, kind: str, other: str = "") -> Iterat
 
 
 def read_account(connection: Connection, seal: bytes | None, dataset: str, others: Iterable[str] = ()) -> Account:
-    """Return the account of a data set with all that spend together with it.
+    """Return the account of a data set and of those joined with it.
 
     Args:
         connection: open, in a transaction.
-        seal: the ledger's key; ``None``: it is not here.
+        seal: the ledger's key; ``None``: seals cannot be checked.
         dataset: name of the data set.
         others: data sets that it would be joined with.
+
+    Raises:
+        Damaged: an event is not what was written.
     """
-    said = joined_pairs(connection, seal)
-    joined = [pair for pair, together in said.items() if together]
-    joined += [pair for name in others if (pair := frozenset((dataset, name))) not in said]
-    group, before = {dataset}, 0
-    while len(group) > before:
-        before = len(group)
-        group |= {name for pair in joined if pair & group for name in pair}
-    parts = [_account_without_others(connection, seal, name) for name in sorted(group)]
-    caps = [part.cap for part in parts if part.cap is not None]
+    is_joined = joined_pairs(connection, seal)
+    pairs = [pair for pair, joined in is_joined.items() if joined]
+    pairs += [pair for name in others if (pair := frozenset((dataset, name))) not in is_joined]
+    group, size = {dataset}, 0
+    while len(group) > size:
+        size = len(group)
+        group |= {name for pair in pairs if pair & group for name in pair}
+    accounts = [_account_without_others(connection, seal, name) for name in sorted(group)]
+    caps = [account.cap for account in accounts if account.cap is not None]
     return Account(
         dataset,
         min(caps, default=None),
-        tuple(sorted((entry for part in parts for entry in part.entries), key=lambda entry: entry.seq)),
+        tuple(sorted((entry for account in accounts for entry in account.entries), key=lambda entry: entry.seq)),
         tuple(sorted(group - {dataset})),
-        next((part.retired for part in parts if part.retired), ""),
-        tuple(unit for part in parts for unit in part.units),
-        any(part.second for part in parts),
+        next((account.retired for account in accounts if account.retired), ""),
+        tuple(unit for account in accounts for unit in account.units),
+        any(account.second for account in accounts),
     )
 
 
 def _account_without_others(connection: Connection, seal: bytes | None, dataset: str) -> Account:
+    """Return the account of a data set by itself."""
     rows = connection.rows("SELECT * FROM pmt_events WHERE dataset = :dataset ORDER BY seq", dataset=dataset)
     reserved: list[tuple[Row, Mapping[str, Any]]] = []
-    after: dict[str, tuple[str, Mapping[str, Any]]] = {}
-    last: dict[str, Mapping[str, Any]] = {}  # what was said last, by kind
+    results: dict[str, tuple[str, Mapping[str, Any]]] = {}  # kind and fields, by key of the release
+    latest: dict[str, Mapping[str, Any]] = {}  # fields of the newest event of each kind
     for row in rows:
         fields, kind = chain.read(row, seal), row["kind"]
-        last[kind] = fields
+        latest[kind] = fields
         if kind == "reserve":
             reserved.append((row, fields))
         elif kind in ("release", "fail"):
-            after[row["key"]] = (kind, fields)
-    entries = tuple(_entry(row, fields, after.get(row["key"])) for row, fields in reserved)
-    cap = float(last["cap"]["mu"]) if "cap" in last else None
-    registered = last.get("register")
+            results[row["key"]] = (kind, fields)
+    entries = tuple(_entry(row, fields, results.get(row["key"])) for row, fields in reserved)
+    cap = float(latest["cap"]["mu"]) if "cap" in latest else None
+    registered = latest.get("register")
     units = () if registered is None else (Unit.from_dict(registered["unit"]),)
     return Account(
         dataset,
         cap,
         entries,
         (),
-        last.get("retire", {}).get("reason", ""),
+        latest.get("retire", {}).get("reason", ""),
         units,
         bool(registered and registered["second"]),
     )
 
 
-def _entry(row: Row, fields: Mapping[str, Any], after: tuple[str, Mapping[str, Any]] | None) -> Entry:
-    kind, done = ("", {}) if after is None else after
+def _entry(row: Row, fields: Mapping[str, Any], result: tuple[str, Mapping[str, Any]] | None) -> Entry:
+    """Return the spend of an event.
+
+    Args:
+        row: the event.
+        fields: its fields, checked.
+        result: kind and fields of the event that ended it, if there is one.
+    """
+    kind, ending = ("", {}) if result is None else result
     return Entry(
         seq=row["seq"],
         at=row["at"],
@@ -394,8 +448,8 @@ def _entry(row: Row, fields: Mapping[str, Any], after: tuple[str, Mapping[str, A
         purpose=fields["purpose"],
         request=fields["request"],
         state={"": "reserved", "release": "released"}.get(kind, "failed"),
-        standing=done.get("standing", ""),
-        record=done.get("record"),
+        standing=ending.get("standing", ""),
+        record=ending.get("record"),
         pure_epsilon=fields.get("pure_epsilon", 0.0),
         gaussian_mu=fields.get("gaussian_mu", 0.0),
         hash=row["hash"],

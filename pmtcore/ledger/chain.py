@@ -1,7 +1,7 @@
-"""The chain of events: hashes, seals, and what a payload must hold to be believed.
+"""The chain of events: hashes, seals, and the fields that each kind of event must have.
 
-Each event holds the hash of the one before it, and a seal that needs the ledger's key. An event that is read is
-checked again, whatever its kind: a changed one, and one without a seal, is a sentence and never believed.
+Each event has the hash of the event before it, and a seal that only the ledger's key gives. Every event is checked each
+time it is read; one that was changed, or has no seal, raises an error.
 """
 
 import hashlib
@@ -22,21 +22,21 @@ _HASHED = ("seq", "at", "dataset", "kind", "key", "payload", "previous")
 class LedgerError(InputError):
     """The ledger cannot do what was asked of it.
 
-    Its sentence says nothing about spends: the same error comes before and after one. Whoever makes a release says
-    what became of the budget (:class:`pmtcore.releases.outcome.SpendFailure`).
+    Its sentence says nothing about the budget, since it may be raised before or after a spend. What was spent is stated
+    by :class:`pmtcore.releases.outcome.SpendFailure`.
     """
 
 
 class CapReached(LedgerError, CapError):
-    """The cap of a data set refuses a spend, or there is none."""
+    """A spend would exceed the cap of its data set, or there is no cap."""
 
 
 class Damaged(LedgerError):
-    """The ledger is not what was written.
+    """The ledger differs from what was written.
 
     Attributes:
-        kind: how it differs.
-        why: the same as a clause.
+        kind: kind of damage.
+        why: the same as a clause of a sentence.
     """
 
     kind: Damage
@@ -52,11 +52,11 @@ class CheckedChain:
     """Result of checking the chain.
 
     Attributes:
-        events: how many events there are, up to the first bad one.
+        events: number of events, up to and including the first bad one.
         head: hash of the last of them.
-        first_bad: number of the first event that does not fit.
-        passed: whether the chain passes through the head that was asked for.
-        sealed: how many events have a seal that was checked with the key.
+        first_bad: number of the first event that was changed, or does not follow the one before it; ``None``: none.
+        passed: whether the required hash is in the chain.
+        sealed: number of events whose seal was checked with the key.
     """
 
     events: int
@@ -67,36 +67,36 @@ class CheckedChain:
 
 
 def digest(row: Row) -> str:
-    """Return the hash of an event."""
+    """Return the hash of an event: SHA-256 of its fields and of the hash before it."""
     return hashlib.sha256(json.dumps([row[name] for name in _HASHED]).encode()).hexdigest()
 
 
 def is_authentic(row: Row, key: bytes | None, *, legacy: bool = False) -> bool:
-    """Return whether an event is what was written: its hash fits, and so does its seal.
+    """Return whether an event is unchanged: whether its hash and its seal are correct.
 
     Args:
-        row: the event as it lies in the table.
-        key: the ledger's key; without it a seal must be there and cannot be checked.
-        legacy: whether an event may be without a seal, as programs before version 3 of the schema wrote it.
+        row: the event as it is in the table.
+        key: the ledger's key; ``None``: that there is a seal is checked, but not the seal itself.
+        legacy: whether the seal may be missing, as in events from before version 3 of the schema.
     """
     if row["hash"] != digest(row):
         return False
     if row["seal"] is None:
         return legacy
-    return key is None or hmac.compare_digest(str(row["seal"]), seal(key, row["hash"]))
+    return key is None or hmac.compare_digest(str(row["seal"]).encode(), seal(key, row["hash"]).encode())
 
 
 def walk(
     rows: Iterable[Row], key: bytes | None, start: Head | None = None, required_hash: str = "", *, legacy: bool = False
 ) -> CheckedChain:
-    """Walk the chain from ``start``, or from its beginning.
+    """Check the chain from ``start`` on, up to the first bad event.
 
     Args:
-        rows: events in their order.
-        key: the ledger's key, with which seals are checked; ``None``: it is not here.
-        start: head of what was checked before; ``None``: from the first event.
-        required_hash: a hash that the chain must come through, empty for none.
-        legacy: whether the first events may be without a seal, up to the first one that has one.
+        rows: events by their number, those after ``start``.
+        key: the ledger's key; ``None``: seals cannot be checked.
+        start: head up to which the chain was checked before; ``None``: all of it is checked.
+        required_hash: a hash that must be in the chain; empty for none.
+        legacy: whether events before the first sealed one may have no seal.
     """
     previous, count = ("", 0) if start is None else (start.hash, start.seq)
     passed, sealed = not required_hash or previous == required_hash, 0
@@ -116,10 +116,10 @@ def walk(
 
 
 def payload(row: Row) -> dict[str, Any]:
-    """Return the fields of an event, each checked for its type.
+    """Return the fields of an event, with types and ranges checked.
 
     Raises:
-        Damaged: they are not.
+        Damaged: a field is missing, or is not of its type or range.
     """
     try:
         fields = json.loads(row["payload"])
@@ -132,10 +132,14 @@ def payload(row: Row) -> dict[str, Any]:
 
 
 def read(row: Row, key: bytes | None) -> dict[str, Any]:
-    """Return the fields of an event that is checked before it is believed.
+    """Return the fields of an event after checking its hash, its seal and their types.
+
+    Args:
+        row: the event as it is in the table.
+        key: the ledger's key; ``None``: the seal itself is not checked.
 
     Raises:
-        Damaged: it is not what was written, or has no seal.
+        Damaged: it was changed, or has no seal.
     """
     if row["seal"] is None:
         raise Damaged(Damage.UNSEALED_EVENT, event=row["seq"])
@@ -145,6 +149,7 @@ def read(row: Row, key: bytes | None) -> dict[str, Any]:
 
 
 def _amount(low: float, high: float) -> Callable[[Any], bool]:
+    """Return a test of numbers in a range."""
     return lambda value: isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
 
@@ -157,10 +162,11 @@ def _table(value: object) -> bool:
 
 
 def _unit(value: object) -> bool:
-    return isinstance(value, Mapping) and bool(Unit.from_dict(value))  # raises where it is none
+    # Fields that are no unit raise an error, which the caller takes for damage.
+    return isinstance(value, Mapping) and bool(Unit.from_dict(value))
 
 
-def _if_any(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _optional(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or fits(value)
 
 
@@ -169,34 +175,34 @@ _RESERVE = {
     "mu": _amount(0.0, 1000.0),
     "neighbours": lambda value: value in [item.value for item in Neighbours],
     "purpose": _text,
-    "pure_epsilon": _if_any(_amount(0.0, 500.0)),
-    "gaussian_mu": _if_any(_amount(0.0, 1000.0)),
-    "choices": _if_any(_table),
-    "unit": _if_any(_unit),
-    "by": _if_any(_text),
-    "tables": _if_any(_text),
+    "pure_epsilon": _optional(_amount(0.0, 500.0)),
+    "gaussian_mu": _optional(_amount(0.0, 1000.0)),
+    "choices": _optional(_table),
+    "unit": _optional(_unit),
+    "by": _optional(_text),
+    "tables": _optional(_text),
 }
-# Who did it, and in which role, where somebody is known.
-_SAID = {"by": _if_any(_text), "role": _if_any(_text)}
+# Who did it and in which role, where it is known.
+_WHO = {"by": _optional(_text), "role": _optional(_text)}
 _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
-    "cap": {"mu": _amount(0.0, 1000.0), **_SAID},
+    "cap": {"mu": _amount(0.0, 1000.0), **_WHO},
     "reserve": _RESERVE,
     "release": {"record": _table, "standing": _text},
     "fail": {"reason": _text},
     "accept": {"reason": _text},
     "table": {"fingerprint": _text, "rows": _amount(0, 10**12)},
     "join": {"other": _text, "share": _amount(0.0, 1.0)},
-    "part": {"other": _text, "reason": _text, **_SAID},
-    "retire": {"reason": _text, **_SAID},
+    "part": {"other": _text, "reason": _text, **_WHO},
+    "retire": {"reason": _text, **_WHO},
     "register": {
         "private": _text,
         "public": _text,
         "unit": _unit,
         "second": lambda value: isinstance(value, bool),
-        "schema": _if_any(_table),
-        **_SAID,
+        "schema": _optional(_table),
+        **_WHO,
     },
     "ask": {**_RESERVE, "by": _text},
-    "agree": {"by": _text, "reason": _text, "role": _if_any(_text)},
-    "decline": {"by": _text, "reason": _text, "role": _if_any(_text)},
+    "agree": {"by": _text, "reason": _text, "role": _optional(_text)},
+    "decline": {"by": _text, "reason": _text, "role": _optional(_text)},
 }

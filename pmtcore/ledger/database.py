@@ -1,15 +1,14 @@
-"""The database behind a ledger: exclusive transactions on a log that is checked against its hashes.
+"""Database of a ledger: exclusive transactions on a log whose chain of hashes is checked.
 
 Before each write the log is checked against the head noted beside it and against the last head that this process
-read; the first check of a process walks the whole chain. After the write the new head is noted.
+checked; the first check of a process covers the whole chain. After the write the new head is noted.
 
-The tables have a version, and there is a step from each version to the next. A step is a function of its own, run under
-the ledger's lock in the same transaction as the new version number, so a process killed in between leaves the old
-version. Version 1 had the tables; version 2 makes the database itself refuse to change or remove an event, so that a
-slip of the hand is refused and not only found afterwards; version 3 gives each event a seal, which needs the ledger's
-key; version 4 has events of registered data sets and of agreements; version 5 has no event without a seal, so that one
-that lacks it is damage wherever it is read. Whoever owns the database can lift the refusal: then the chain says so, and
-whoever writes the chain anew lacks the key.
+The schema has a version, and one migration leads from each version to the next. Migrations run under the ledger's lock,
+in one transaction with the new version number: a process killed in between leaves the old version. Version 1 has the
+tables. In version 2 the database refuses to change or remove an event, which prevents accidents. Version 3 gives each
+event a seal under the ledger's key. Version 4 has events of registered data sets and of agreements. Version 5 has no
+event without a seal, so that a missing seal is damage. The owner of the database can lift the refusal of version 2.
+A changed event then breaks the chain, and a chain computed anew lacks valid seals.
 """
 
 import json
@@ -34,9 +33,9 @@ _INSERT = (
     "VALUES (:seq, :at, :dataset, :kind, :key, :payload, :previous, :hash, :seal)"
 )
 _VERIFIED: dict[str, Head] = {}  # by address: the head up to which this process has checked the chain
-# Characters of the name of a data set or a key.
-NAME_LENGTH = 200
-# Names of the table of events and of the table that holds the version.
+NAME_LENGTH = 200  # most characters of the name of a data set or a key
+TEXT_LENGTH = 2000  # most characters of a reason or a purpose
+# Names of the table of events and of the table of the version.
 EVENTS = "pmt_events"
 VERSION = "pmt_schema"
 _CREATE_EVENTS = f"""CREATE TABLE {EVENTS} (
@@ -64,7 +63,7 @@ _POSTGRES = [
 ]
 
 
-def _tables(connection: Connection) -> None:
+def _create_tables(connection: Connection) -> None:
     """Migrate to version 1: make the tables."""
     if not connection.has_table(EVENTS):
         connection.run(_CREATE_EVENTS)
@@ -73,31 +72,37 @@ def _tables(connection: Connection) -> None:
         connection.run("CREATE TABLE pmt_schema (version INTEGER NOT NULL)")
 
 
-def _only_grows(connection: Connection) -> None:
+def _refuse_changes(connection: Connection) -> None:
     """Migrate to version 2: events can be neither changed nor removed."""
     for statement in _SQLITE if connection.is_sqlite else _POSTGRES:
         connection.run(statement)
 
 
-def _sealed(connection: Connection) -> None:
+def _add_seal_column(connection: Connection) -> None:
     """Migrate to version 3: add the seal of each event; earlier events have none."""
     connection.run("ALTER TABLE pmt_events ADD COLUMN seal VARCHAR(64)")
 
 
-def _agreed(connection: Connection) -> None:
-    """Migrate to version 4: no new column, but kinds of events that older programs would take for damage."""
+def _allow_agreements(connection: Connection) -> None:
+    """Migrate to version 4: no new column, only kinds of events that older programs would report as damage."""
 
 
-def _all_sealed(connection: Connection) -> None:
-    """Migrate to version 5: no new column; whoever has the key seals the earlier events (:func:`add_seals`)."""
+def _require_seals(connection: Connection) -> None:
+    """Migrate to version 5: no new column; the caller, who has the key, seals earlier events (:func:`add_seals`)."""
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (_tables, _only_grows, _sealed, _agreed, _all_sealed)
+STEPS: tuple[Callable[[Connection], None], ...] = (
+    _create_tables,
+    _refuse_changes,
+    _add_seal_column,
+    _allow_agreements,
+    _require_seals,
+)
 SCHEMA = len(STEPS)
 
 
 def add_seals(connection: Connection, seals: dict[int, str]) -> None:
-    """Write the seals of events from before version 3, by their numbers; nothing else about an event changes."""
+    """Add seals, by the numbers of their events, to events from before version 3."""
     with _writable_events(connection):
         for number, text in seals.items():
             connection.run("UPDATE pmt_events SET seal = :seal WHERE seq = :seq", seal=text, seq=number)
@@ -105,7 +110,7 @@ def add_seals(connection: Connection, seals: dict[int, str]) -> None:
 
 @contextmanager
 def _writable_events(connection: Connection) -> Iterator[None]:
-    """Lift the refusal to change events inside the caller's transaction, and put it back."""
+    """Let events be changed in this context, inside the caller's transaction."""
     connection.run("DROP TRIGGER " + ("pmt_no_update" if connection.is_sqlite else "pmt_only_grows ON pmt_events"))
     yield
     connection.run(_SQLITE[0] if connection.is_sqlite else _POSTGRES[1])
@@ -115,7 +120,7 @@ def version(connection: Connection) -> int:
     """Return the version of the database; 0 where there is no ledger yet.
 
     Raises:
-        ValueError: what stands there is no version.
+        ValueError: the number stored is not a version.
     """
     if not connection.has_table(VERSION):
         return 0
@@ -126,7 +131,7 @@ def version(connection: Connection) -> int:
 
 
 def upgrade(connection: Connection, schema: int) -> None:
-    """Bring a database at version ``schema`` to :data:`SCHEMA`, inside the caller's transaction."""
+    """Migrate a database from version ``schema`` to :data:`SCHEMA`, inside the caller's transaction."""
     for step in STEPS[schema:]:
         step(connection)
     if schema < SCHEMA:
@@ -138,12 +143,14 @@ class Verification(TypedDict):
     """Result of :meth:`Database.verify`.
 
     Attributes:
-        intact: whether the chain fits, and passes through the heads that were given and noted.
-        events: number of events; ``head`` is the hash of the newest.
-        first_bad: the first event that does not fit. An event without a seal does not, whether or not the key is here.
-        sealed: events whose seal was checked: all, or 0 where the key is not here (``key``).
-        noted: the event that was noted beside the ledger.
-        why: what is wrong, in words.
+        intact: whether no event was changed, and the chain contains the given and the noted head.
+        events: number of events.
+        head: hash of the newest event.
+        first_bad: number of the first event that was changed or has no seal; ``None``: none.
+        sealed: number of events whose seal was checked: all of them, or 0 without the key.
+        key: whether the ledger's key is present.
+        noted: number of the event noted beside the ledger; ``None``: there is no note.
+        why: what is wrong, as a clause; empty where the log is intact.
     """
 
     intact: bool
@@ -160,12 +167,13 @@ class Database:
     """The events of one ledger, at a database URL or a file name for SQLite.
 
     Args:
-        make: whether a ledger is begun where there is none.
-        unsealed: whether events that no key ever sealed are taken as they are, once, when an old ledger is upgraded
-            under a key that was there before; the caller keeps a reason in the ledger (:meth:`accept`).
+        url: database URL or file name.
+        make: whether a ledger is created where there is none.
+        unsealed: whether events without any seal are accepted when an old ledger is upgraded under a key that existed
+            before; the caller enters a reason into the ledger (:meth:`accept`).
 
     Raises:
-        LedgerError: the database cannot be opened, or is of another version.
+        LedgerError: the database cannot be opened, or has a newer version.
     """
 
     def __init__(self, url: str, make: bool = True, unsealed: bool = False) -> None:
@@ -196,21 +204,22 @@ class Database:
         """Return the ledger's key.
 
         Raises:
-            LedgerError: it is not here.
+            LedgerError: it is missing.
         """
         if self.key is None:
             raise LedgerError(LedgerMessage.KEY_MISSING, file=self._sidecar.key_file.name)
         return self.key
 
     @property
-    def _lite(self) -> bool:
+    def _is_sqlite(self) -> bool:
         return self.url.startswith("sqlite")
 
     @property
     def _file(self) -> Path | None:
-        return Path(self.place.removeprefix("file:")) if self._lite else None
+        return Path(self.place.removeprefix("file:")) if self._is_sqlite else None
 
     def _prepare(self) -> None:
+        """Create or upgrade the tables where that is needed, and read the key or create it for an empty ledger."""
         new = self._file is not None and not self._file.exists()
         self.key = self._sidecar.key(make=new)
         with self._sidecar.locked():
@@ -228,25 +237,25 @@ class Database:
                 self._sidecar.note(*head)
 
     def _upgrade(self) -> None:
-        """Bring the tables to this program's version, unless another process has; the file must be as it was noted."""
+        """Migrate to this program's version, unless another process has done so; the file must match its note."""
         self._settle()
         file = self._sidecar.digest()
         with self._transaction() as connection:
             schema = version(connection)
             if schema < SCHEMA:
-                self._unchanged(connection, schema)
-                self._own_file(connection, file)
+                self._check_noted_head(connection, schema)
+                self._check_file(connection, file)
                 upgrade(connection, schema)
                 self._seal_old_events(connection)
 
     def _seal_old_events(self, connection: Connection) -> None:
-        """Seal events of programs that had no key; afterwards an event without a seal is damage.
+        """Seal the events of programs that had no key.
 
-        A first sealed event vouches for those before it, by their hashes. Where there is none, the events are
-        believed only if this ledger never had a key, or whoever holds it says so.
+        The first sealed event authenticates those before it, by their hashes. If no event is sealed, they are
+        accepted only where this ledger never had a key, or where the caller asked for it (``unsealed``).
 
         Raises:
-            Damaged: the chain is broken, or all seals are gone although there is a key.
+            Damaged: the chain is broken, or there is a key and no event has a seal.
             LedgerError: the key is missing.
         """
         rows = list(connection.rows(_ALL))
@@ -264,7 +273,7 @@ class Database:
 
     @contextmanager
     def _transaction(self, *, reads: bool = False) -> Iterator[Connection]:
-        """Open a transaction that no other writer overlaps; on a server those that only read overlap one another."""
+        """Open a transaction that excludes writers, and readers too where it writes or the ledger is a file."""
         try:
             with self._engine.transaction(reads=reads) as connection:
                 yield connection
@@ -279,17 +288,17 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a transaction that only reads; each event is checked when it is read.
+        """Open a transaction to read in; :func:`chain.read` checks each event that is read.
 
         Raises:
-            Damaged: an event was removed, or put in outside the chain.
+            Damaged: an event was removed, or inserted outside the chain.
         """
         with self._locked(), self._transaction(reads=True) as connection:
-            self._complete(connection)
+            self._check_count(connection)
             yield connection
 
-    def _complete(self, connection: Connection) -> None:
-        """Raise unless there are as many events as the newest one's number says.
+    def _check_count(self, connection: Connection) -> None:
+        """Check that there are as many events as the number of the newest one.
 
         Raises:
             Damaged: there are fewer or more.
@@ -299,6 +308,7 @@ class Database:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
+        """Hold the lock of the ledger's file, if it is one; errors say nothing of paths."""
         try:
             with self._sidecar.locked():
                 yield
@@ -307,7 +317,15 @@ class Database:
 
     @contextmanager
     def writing(self, room: int = 0) -> Iterator[Connection]:
-        """Open a transaction on a ledger that was verified; its head is noted afterwards."""
+        """Open a transaction to write in, after checking the log; the new head is noted afterwards.
+
+        Args:
+            room: bytes that the file of a ledger must have free inside; see :func:`_reserve_free_pages`.
+
+        Raises:
+            Damaged: the log is not what was written.
+            LedgerError: the database cannot be used, or the key is missing.
+        """
         with self._locked():
             self._settle()
             file = self._sidecar.digest()
@@ -316,10 +334,10 @@ class Database:
                 with self._transaction() as connection:
                     self._check(connection, file)
                     before = self.head(connection)
-                    if self._lite:
+                    if self._is_sqlite:
                         self._sidecar.note(*before, settled=False)
-                    if room and self._lite:
-                        _grow(connection, room)
+                    if room and self._is_sqlite:
+                        _reserve_free_pages(connection, room)
                     yield connection
                     head = self.head(connection)
             except BaseException:
@@ -330,46 +348,58 @@ class Database:
             _VERIFIED[self.url] = Head(*head)
 
     def _settle(self) -> None:
-        """Let the database undo what a killed process left half-written, before its file is checked."""
+        """Let SQLite roll back the transaction of a killed process, before the digest of the file is taken."""
         if self._file is not None and self._file.with_name(self._file.name + "-journal").exists():
             with self._transaction():
                 pass
 
     def _check(self, connection: Connection, file: str) -> None:
-        """Raise unless the log is what was written: cheap since the head this process saw last, whole at first.
+        """Check the log from the head that this process checked last, or all of it the first time.
+
+        Args:
+            connection: of the transaction that will write.
+            file: digest of the file before the transaction; empty for a server.
 
         Raises:
             Damaged: an event was changed or removed, the log was cut, or it is an older copy.
         """
         key = self.seal_key
         noted = self._noted()
-        self._unchanged(connection, 0, noted)
-        self._own_file(connection, file, noted)
+        self._check_noted_head(connection, 0, noted)
+        self._check_file(connection, file, noted)
         head = Head(*self.head(connection))
-        self._complete(connection)
-        killed = file != "" and noted is not None and noted.file == ""  # a write was begun and never ended
-        start = None if killed else _VERIFIED.get(self.url)
-        if start is not None and not self._has(connection, start):
+        self._check_count(connection)
+        # A note without the file's digest is from a write that never ended.
+        interrupted = file != "" and noted is not None and noted.file == ""
+        start = None if interrupted else _VERIFIED.get(self.url)
+        if start is not None and not self._contains(connection, start):
             raise Damaged(Damage.EVENTS_GONE)
-        after = "SELECT * FROM pmt_events WHERE seq > :seq ORDER BY seq"
-        checked = chain.walk(connection.rows(after, seq=start.seq if start else 0), key, start)
+        newer = "SELECT * FROM pmt_events WHERE seq > :seq ORDER BY seq"
+        checked = chain.walk(connection.rows(newer, seq=start.seq if start else 0), key, start)
         if checked.first_bad is not None:
             raise Damaged(Damage.BROKEN_CHAIN, event=checked.first_bad)
-        if self._lite and (start is None or noted is None or noted.hash != head.hash):
-            state = connection.value("PRAGMA integrity_check(1)")
-            if state != "ok":
-                raise Damaged(Damage.FILE_DAMAGED)
+        unchecked = start is None or noted is None or noted.hash != head.hash
+        if self._is_sqlite and unchecked and connection.value("PRAGMA integrity_check(1)") != "ok":
+            raise Damaged(Damage.FILE_DAMAGED)
 
-    def _unchanged(self, connection: Connection, schema: int, noted: Head | None = None) -> None:
-        """Raise unless the log still passes through the head noted beside it."""
+    def _check_noted_head(self, connection: Connection, schema: int, noted: Head | None = None) -> None:
+        """Check that the log contains the head noted beside it.
+
+        Raises:
+            Damaged: it does not.
+        """
         noted = noted or self._noted()
         if noted is None or noted.seq == 0:
             return
-        if (schema == 0 and not connection.has_table(EVENTS)) or not self._has(connection, noted):
+        if (schema == 0 and not connection.has_table(EVENTS)) or not self._contains(connection, noted):
             raise Damaged(Damage.CUT_SHORT, event=noted.seq)
 
-    def _own_file(self, connection: Connection, file: str, noted: Head | None = None) -> None:
-        """Raise unless the file is, byte for byte, what was noted with its head; a step of upgrade notes it anew."""
+    def _check_file(self, connection: Connection, file: str, noted: Head | None = None) -> None:
+        """Check that the file is, byte for byte, the one noted with its head.
+
+        Raises:
+            Damaged: it has other bytes at the same head, so another program changed it.
+        """
         noted = noted or self._noted()
         if noted is None or "" in (file, noted.file) or noted.file == file:
             return
@@ -377,32 +407,41 @@ class Database:
             raise Damaged(Damage.CHANGED_BY_ANOTHER)
 
     def _noted(self) -> Head | None:
+        """Return the head noted beside the ledger.
+
+        Raises:
+            Damaged: the note cannot be read.
+        """
         with reraised_as(Damaged(Damage.UNREADABLE_HEAD), ValueError):
             return self._sidecar.head()
 
-    def _has(self, connection: Connection, head: Head) -> bool:
+    def _contains(self, connection: Connection, head: Head) -> bool:
+        """Return whether the event of that number has that hash."""
         if head.seq == 0:
             return True
         return connection.value("SELECT hash FROM pmt_events WHERE seq = :seq", seq=head.seq) == head.hash
 
     def reserve_space(self, size: int) -> None:
-        """Take the disk space that a record of this size will need beside the file.
+        """Reserve the disk space that a record of this many bytes will need beside the file.
 
         Raises:
-            OSError: there is none.
+            OSError: the disk is full.
         """
         self._sidecar.reserve_space(size)
 
     def free_space(self) -> None:
-        """Hand that space back, to the record."""
+        """Free the reserved disk space, for the record."""
         self._sidecar.free_space()
 
     def verify(self, head: str = "") -> Verification:
-        """Recompute the chain.
+        """Check the whole chain.
 
         Args:
-            head: one that was written down earlier, perhaps in a report: the chain must still pass through it, which
-                shows that no event up to it was cut off, nor the whole log written anew.
+            head: hash noted earlier, for example in a report. A chain that contains it still has every event up to
+                it, and was not computed anew. Empty: none.
+
+        Raises:
+            LedgerError: the database cannot be read.
         """
         with self._locked(), self._transaction(reads=True) as connection:
             checked = chain.walk(connection.rows(_ALL), self.key, None, head.strip().lower())
@@ -410,7 +449,7 @@ class Database:
             noted = None
             try:
                 noted = self._noted()
-                self._unchanged(connection, SCHEMA, noted)
+                self._check_noted_head(connection, SCHEMA, noted)
             except Damaged as error:
                 why = why or error.why
         return {
@@ -425,9 +464,12 @@ class Database:
         }
 
     def accept(self, reason: str) -> None:
-        """Take the log as it is, where it ends before the head that was noted: after a restore from an older copy.
+        """Accept a log that ends before the noted head, as after a restore from an older copy.
 
-        The reason is kept in the chain; spends that the copy does not have must be entered again by hand.
+        The reason is entered into the chain. Spends that the copy lacks must be entered again by hand.
+
+        Args:
+            reason: why the copy is accepted.
 
         Raises:
             LedgerError: the chain itself is broken, or no reason is given.
@@ -438,15 +480,14 @@ class Database:
             checked = chain.walk(connection.rows(_ALL), self.key)
             if checked.first_bad is not None or self.key is None:
                 raise Damaged(Damage.BROKEN_OR_UNKEYED)
-            self.append(
-                connection, "(ledger)", "accept", f"accept-{checked.events + 1}", payload={"reason": reason[:2000]}
-            )
+            fields = {"reason": reason[:TEXT_LENGTH]}
+            self.append(connection, "(ledger)", "accept", f"accept-{checked.events + 1}", payload=fields)
             head = self.head(connection)
         self._sidecar.reset(*head)
         _VERIFIED.pop(self.url, None)
 
     def append(self, connection: Connection, dataset: str, kind: str, key: str, *, payload: Mapping[str, Any]) -> None:
-        """Append one event, in the caller's transaction."""
+        """Append one event in the caller's transaction, with its hash and, where the key is present, its seal."""
         seq, previous = self.head(connection)
         row = {
             "seq": seq + 1,
@@ -463,13 +504,13 @@ class Database:
         _LOG.info(json.dumps({"event": kind, "dataset": dataset, "key": key, "number": seq + 1}))
 
     def head(self, connection: Connection) -> tuple[int, str]:
-        """Return the newest event's number and hash."""
+        """Return number and hash of the newest event; 0 and empty where there is none."""
         rows = list(connection.rows("SELECT seq, hash FROM pmt_events ORDER BY seq DESC LIMIT 1"))
         return (rows[0]["seq"], rows[0]["hash"]) if rows else (0, "")
 
 
-def _grow(connection: Connection, room: int) -> None:
-    """Let the file have as many free bytes inside as the record will need: its spend then meets a full disk first."""
+def _reserve_free_pages(connection: Connection, room: int) -> None:
+    """Give the file this many free bytes inside, so that a full disk is noticed before the spend, not at its record."""
     page, free = (int(connection.value(f"PRAGMA {name}") or 0) for name in ("page_size", "freelist_count"))
     if page * free < room:
         connection.run("CREATE TABLE pmt_room (filler BLOB)")
@@ -477,9 +518,9 @@ def _grow(connection: Connection, room: int) -> None:
         connection.run("DROP TABLE pmt_room")
 
 
-# How every SQLite file that is not empty begins.
-_BEGINNING_OF_SQLITE = b"SQLite format 3\0"
-# What drivers of SQLite and PostgreSQL say, in lower case; the first that is there counts.
+# First bytes of every SQLite file that is not empty.
+_SQLITE_HEADER = b"SQLite format 3\0"
+# Parts of messages of SQLite and PostgreSQL drivers, in lower case; the first that occurs gives the fault.
 _FAULTS = {
     "readonly": DatabaseFault.READ_ONLY,
     "read-only": DatabaseFault.READ_ONLY,
@@ -505,21 +546,21 @@ _FAULTS = {
 
 
 def _may_be_ledger(file: Path) -> bool:
-    """Return False for a file of another kind, beside which nothing is to be written; True where it cannot be read."""
+    """Return whether a file is empty or an SQLite file; True also where it cannot be read."""
     with suppress(OSError), file.open("rb") as opened:
-        return opened.read(len(_BEGINNING_OF_SQLITE)) in (b"", _BEGINNING_OF_SQLITE)
+        return opened.read(len(_SQLITE_HEADER)) in (b"", _SQLITE_HEADER)
     return True
 
 
 def unusable(error: Exception) -> LedgerError:
-    """Return the error for a driver's message, without the statements, parameters and paths in it."""
+    """Return the error that stands for a driver's; statements, parameters and paths of its message are left out."""
     text = str(getattr(error, "orig", error)).lower()
-    fault = next((fault for sign, fault in _FAULTS.items() if sign in text), DatabaseFault.SILENT)
+    fault = next((fault for part, fault in _FAULTS.items() if part in text), DatabaseFault.SILENT)
     return LedgerError(LedgerMessage.UNUSABLE, reason=fault.sentence())
 
 
 def files_of_ledger(url: str) -> list[Path]:
-    """Return the file of a ledger at an address, and all that lie beside it; none of a server, or of no address."""
+    """Return the file of a ledger and the files beside it; none for a server or for what is no address."""
     try:
         url = address(url)
     except (LedgerError, ValueError, OSError, RuntimeError):

@@ -1,12 +1,12 @@
-"""The ledger: every spend, before it happens, in a log that can only grow.
+"""The ledger: an append-only log in which every spend is entered before a private row is read.
 
-One table of events (cap, reserve, release, fail, ...), each holding the hash of the one before. A spend is an event
-of its own transaction, made *before* a private row is read, under a lock, against the data set's cap; nothing
-gives it back. Repeating a request with its key finds the first outcome. SQLite by default, PostgreSQL by its
-URL, both through SQLAlchemy.
+One table of events (cap, reserve, release, fail, ...), each with the hash of the event before it. A spend is a
+transaction of its own, under a lock, checked against the data set's cap; nothing takes it back. A request that is
+repeated with its key gets the result of the first. The ledger is an SQLite file, or a PostgreSQL server through
+SQLAlchemy.
 
-Composition: ``accounts``. What the chain cannot show is that its newest events were cut off, or all of it written
-anew: keep a head elsewhere (every report prints it) and give it to :meth:`Ledger.verify`.
+Composition: :mod:`pmtcore.ledger.account`. The chain alone cannot show that its newest events were removed, or that all
+of it was computed anew: keep a head elsewhere (every report prints it) and give it to :meth:`Ledger.verify`.
 """
 
 import os
@@ -21,7 +21,6 @@ from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger import chain
 from pmtcore.ledger.account import (
     CAP_RANGE,
-    MOST_WORDS,
     START_CAP,
     Account,
     Entry,
@@ -38,21 +37,21 @@ from pmtcore.ledger.account import (
 )
 from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
-from pmtcore.ledger.database import NAME_LENGTH, Database, Verification, unusable
+from pmtcore.ledger.database import NAME_LENGTH, TEXT_LENGTH, Database, Verification, unusable
 from pmtcore.ledger.engines import Connection
 from pmtcore.ledger.fingerprint import MOST_ROWS, HashedCells, Sketch, grown, holds_rows, is_recognised, sketch
 from pmtcore.ledger.sidecar import data_folder
 
-_RECORD_ROOM = 8_192  # bytes, where a release does not say how long its record may be
+_RECORD_SIZE = 8_192  # bytes to reserve for a record, where a release does not state its size
 
 __all__ = ["Account", "Entry", "Ledger", "LedgerError", "UnclearSpend", "default_url"]
 
 
 class UnclearSpend(LedgerError):
-    """A spend failed while it was being written: only the ledger can tell whether it stands.
+    """A spend failed while it was being written, so that only the ledger can show whether it was entered.
 
     Attributes:
-        kind: of the failure itself, where it has one.
+        kind: kind of the failure, where it has one.
     """
 
     def __init__(self, cause: BaseException) -> None:
@@ -66,11 +65,12 @@ class Ledger:
     """A ledger at a database URL, or a file name for SQLite.
 
     Args:
-        make: whether a ledger is begun where there is none.
-        unsealed: whether events that no key ever sealed are taken as they are; see :class:`Database`.
+        url: database URL or file name.
+        make: whether a ledger is created where there is none.
+        unsealed: whether events without any seal are accepted; see :class:`Database`.
 
     Raises:
-        LedgerError: the database cannot be opened, is of another version, or is not there and none is to be made.
+        LedgerError: the database cannot be opened, has a newer version, or is missing and ``make`` is false.
     """
 
     def __init__(self, url: str | Path, *, make: bool = True, unsealed: bool = False) -> None:
@@ -82,7 +82,7 @@ class Ledger:
 
     @property
     def url(self) -> str:
-        """Return the address, as SQLAlchemy takes it."""
+        """Return the ledger's address, in SQLAlchemy's form."""
         return self._database.url
 
     @property
@@ -91,43 +91,49 @@ class Ledger:
         return self._database.place
 
     def verify(self, head: str = "") -> Verification:
-        """Recompute the chain; see :meth:`Database.verify`."""
+        """Check the whole chain; see :meth:`Database.verify`."""
         return self._database.verify(head)
 
     def accept(self, reason: str) -> None:
-        """Take an older copy as it is, for a stated reason; see :meth:`Database.accept`."""
+        """Accept an older copy for a stated reason; see :meth:`Database.accept`."""
         self._database.accept(reason)
 
     def cap(self, dataset: str, mu: float, reason: str = "", *, by: str = "", role: str = "") -> Account:
-        """Set a data set's cap, a total mu under replace-one; a new cap replaces the old from now on."""
+        """Set the cap of a data set, as total mu under replace-one; it replaces an earlier cap."""
         self.note(dataset, "cap", {"mu": number_between("cap", mu, *CAP_RANGE)}, reason, by=by, role=role)
         return self.account(dataset)
 
     def note(
         self, dataset: str, kind: str, fields: Mapping[str, Any], reason: str = "", *, by: str = "", role: str = ""
     ) -> None:
-        """Add an event about a data set, with a reason, who said it and in which role, where they are given."""
-        said = {"reason": reason[:MOST_WORDS], "by": by[:NAME_LENGTH], "role": role[:NAME_LENGTH]}
+        """Append an event about a data set, with the reason, the person and the role where they are given."""
+        texts = {"reason": reason[:TEXT_LENGTH], "by": by[:NAME_LENGTH], "role": role[:NAME_LENGTH]}
+        fields = {**fields, **{name: text for name, text in texts.items() if text}}
         with self._database.writing() as connection:
-            self._numbered(connection, checked_name(dataset), kind, {**fields, **{k: v for k, v in said.items() if v}})
+            self._append_numbered(connection, checked_name(dataset), kind, fields)
 
     def first_cap(self, dataset: str, mu: float) -> None:
-        """Set a cap for a data set that has none: :data:`START_CAP`, or its first spend where that is larger."""
+        """Set the cap of a data set that has none: to :data:`START_CAP`, or to ``mu`` where that is larger."""
         if self.account(dataset).cap is None:
             self.cap(dataset, max(START_CAP, mu))
 
-    def spend(self, dataset: str, key: str, fields: SpendFields, room: int = _RECORD_ROOM) -> Entry | None:
-        """Spend, before a private row is read; ``None`` when new, the earlier entry when the key is known.
+    def spend(self, dataset: str, key: str, fields: SpendFields, room: int = _RECORD_SIZE) -> Entry | None:
+        """Enter a spend, before a private row is read.
 
         Args:
             dataset: whose cap it counts against.
             key: name of the release.
-            fields: what is spent.
-            room: bytes that the record will need at most, taken now so that a full disk is noticed before the spend.
+            fields: of the spend, from :func:`spend_fields`.
+            room: most bytes that the record will need; they are reserved so that a full disk is noticed before the
+                spend.
+
+        Returns:
+            ``None`` where the spend is new; the entry with its record where this release was made before.
 
         Raises:
-            LedgerError: no cap, the cap would be passed, a second person has not agreed, the key belongs to another
-                request, or an earlier try with this key never finished. UnclearSpend: it failed while it was written.
+            LedgerError: there is no cap or it would be exceeded, a second person has not agreed, the key belongs to
+                another request, or an earlier spend with this key did not end in a release.
+            UnclearSpend: it failed while it was written.
         """
         dataset, key = checked_name(dataset), checked_key(key)
         writing = False
@@ -135,7 +141,7 @@ class Ledger:
             with self._database.writing(room) as connection:
                 known = read_entry(connection, self._database.key, key)
                 if known is not None:
-                    return _same(known, dataset, fields)
+                    return _repeated(known, dataset, fields)
                 account = read_account(connection, self._database.key, dataset)
                 check_spend(account, fields)
                 if account.second:
@@ -150,26 +156,29 @@ class Ledger:
         return None
 
     def registered(self) -> dict[str, Mapping[str, Any]]:
-        """Return the data sets that curators registered and did not retire, by name, as was said last."""
+        """Return the last registration of each data set that curators registered and did not retire, by name."""
         with self._database.reading() as connection:
-            data_sets: dict[str, Mapping[str, Any]] = {}
+            registrations: dict[str, Mapping[str, Any]] = {}
             for row in events_of_kind(connection, "register", "retire"):
                 fields = chain.read(row, self._database.key)
                 if row["kind"] == "register":
-                    data_sets[row["dataset"]] = fields
+                    registrations[row["dataset"]] = fields
                 else:
-                    data_sets.pop(row["dataset"], None)
-            return data_sets
+                    registrations.pop(row["dataset"], None)
+            return registrations
 
     def finish(self, key: str, record: ReleaseRecord) -> ReleaseRecord:
-        """Keep the record of a release, in plain JSON types, with its spend.
+        """Enter the record of a release.
 
         Args:
             key: name of the release.
-            record: of the release. Where it has a field ``ledger``, the hash of the spend is added to that as ``head``.
+            record: of the release. A field ``ledger`` in it gets the hash of the spend as ``head``.
 
         Returns:
-            The record as it is kept.
+            The record as it is stored, in plain JSON types.
+
+        Raises:
+            LedgerError: there is no spend with this key.
         """
         stored: ReleaseRecord = plain(dict(record))
         self._database.free_space()
@@ -183,15 +192,23 @@ class Ledger:
         return stored
 
     def fail(self, key: str, reason: str) -> None:
-        """Note that a reserved release did not come about; the spend stays. One that has its record stays released."""
+        """Enter that a reserved release failed; its spend stays. A release that has ended already stays as it is.
+
+        Args:
+            key: name of the release.
+            reason: type of the error; never its text, which may have private values.
+
+        Raises:
+            LedgerError: there is no spend with this key.
+        """
         self._database.free_space()
         with self._database.writing() as connection:
             spent = self._entry_of(connection, key)
-            if spent.record is None:
+            if spent.state == "reserved":
                 self._database.append(connection, spent.dataset, "fail", key, payload={"reason": reason})
 
     def account(self, dataset: str, others: Iterable[str] = ()) -> Account:
-        """Return a data set's cap and spends, with those of all that it spends together with.
+        """Return the account of a data set and of those joined with it.
 
         Args:
             dataset: name of the data set.
@@ -202,91 +219,110 @@ class Ledger:
             return read_account(connection, self._database.key, dataset, others)
 
     def accounts(self) -> list[Account]:
-        """Return all data sets, by name."""
+        """Return the accounts of all data sets, by name."""
         with self._database.reading() as connection:
             rows = connection.rows("SELECT DISTINCT dataset FROM pmt_events WHERE kind <> 'accept'")
             names = [row["dataset"] for row in rows]
             return [read_account(connection, self._database.key, name) for name in sorted(map(str, names))]
 
     def entry(self, key: str) -> Entry | None:
-        """Return the spend of that key."""
+        """Return the spend of a release by its key; ``None``: there is none."""
         with self._database.reading() as connection:
             return read_entry(connection, self._database.key, key)
 
     def _entry_of(self, connection: Connection, key: str) -> Entry:
+        """Return the spend of a release by its key.
+
+        Raises:
+            LedgerError: there is none.
+        """
         entry = read_entry(connection, self._database.key, key)
         if entry is None:
             raise LedgerError(LedgerMessage.NOT_RESERVED)
         return entry
 
     def admit(self, dataset: str, cells: HashedCells) -> bool:
-        """Keep the fingerprint of a table under a data set, and join that with the data sets that it overlaps with.
+        """Enter the fingerprint of a table under a data set, and join that with each data set whose rows the table has.
 
-        Every table that was admitted is known again, whatever its file, order, columns or names; that another
-        fingerprint is kept tells of the rows no more than noise allows (:func:`grown`). A table that
-        overlaps with one of another data set joins the two: from then on they spend together (:meth:`part`).
+        A table that was entered is recognised later in any file, order of rows or columns, and under any names. Whether
+        another fingerprint of it is stored depends on its number of rows only through noise (:func:`grown`). Joined
+        data sets spend from one budget from then on, until a curator parts them (:meth:`part`).
+
+        Args:
+            dataset: name of the data set.
+            cells: the table.
 
         Returns:
-            Whether the data set has tables, and this one is recognised neither as one of them nor as any other.
+            Whether the data set has earlier tables and this one is recognised as no table of any data set.
 
         Raises:
             LedgerError: as :meth:`spend`.
         """
         dataset = checked_name(dataset)
         with self._database.writing() as connection:
-            said, key = joined_pairs(connection, self._database.key), self._database.seal_key
-            known = self._known(connection)
-            recognised = [each for each in known if is_recognised(cells, each[1], key, _joined(each[0], said))]
-            mine = [earlier for name, earlier in recognised if name == dataset and earlier.columns == cells.columns]
-            if all(grown(cells, earlier, key) for earlier in mine):
+            is_joined, key = joined_pairs(connection, self._database.key), self._database.seal_key
+            sketches = self._sketches(connection)
+            recognised = [
+                (name, earlier)
+                for name, earlier in sketches
+                if is_recognised(cells, earlier, key, _pairs_of(name, is_joined))
+            ]
+            own = [earlier for name, earlier in recognised if name == dataset and earlier.columns == cells.columns]
+            if all(grown(cells, earlier, key) for earlier in own):
                 text = sketch(cells).as_text(key)
-                # How many rows there are may be private; the fingerprint, which the key closes, has it.
-                self._numbered(connection, dataset, "table", {"fingerprint": text, "rows": 0})
+                # The number of rows may be private, so it is only in the fingerprint, which is encrypted.
+                self._append_numbered(connection, dataset, "table", {"fingerprint": text, "rows": 0})
             for name in sorted({name for name, _ in recognised} - {dataset}):
-                if frozenset((dataset, name)) not in said:
-                    # How large a share is in common is a private figure: that they are joined is all that is told.
-                    self._numbered(connection, dataset, "join", {"other": name, "share": 1.0})
-            return not recognised and any(name == dataset for name, _ in known)
+                if frozenset((dataset, name)) not in is_joined:
+                    # The share of common rows is private: the event only states that they are joined.
+                    self._append_numbered(connection, dataset, "join", {"other": name, "share": 1.0})
+            return not recognised and any(name == dataset for name, _ in sketches)
 
     def recognised(self, cells: HashedCells) -> tuple[str, ...]:
-        """Return the data sets that a table would be joined with, or that it is of; reads only."""
+        """Return the data sets as whose tables this one is recognised; nothing is written."""
         return self._datasets_where(is_recognised, cells)
 
     def with_rows_of(self, cells: HashedCells) -> tuple[str, ...]:
-        """Return the data sets whose rows a table holds as they are; reads only."""
+        """Return the data sets of which a table has unchanged rows; nothing is written."""
         return self._datasets_where(holds_rows, cells)
 
     def _datasets_where(
         self, test: Callable[[HashedCells, Sketch, bytes, int], bool], cells: HashedCells
     ) -> tuple[str, ...]:
-        """Return the data sets of which a kept fingerprint passes a test against a table."""
+        """Return the data sets of which a stored fingerprint passes a test.
+
+        Args:
+            test: of the table, a fingerprint, the ledger's key, and the number of pairs that the data set is in.
+            cells: the table.
+        """
         with self._database.reading() as connection:
-            said, key = joined_pairs(connection, self._database.key), self._database.seal_key
-            known = self._known(connection)
-            return tuple(sorted({name for name, earlier in known if test(cells, earlier, key, _joined(name, said))}))
+            is_joined, key = joined_pairs(connection, self._database.key), self._database.seal_key
+            sketches = self._sketches(connection)
+            passed = {name for name, earlier in sketches if test(cells, earlier, key, _pairs_of(name, is_joined))}
+            return tuple(sorted(passed))
 
     def datasets_with_tables(self) -> frozenset[str]:
-        """Return the data sets of which the fingerprint of a table is kept."""
+        """Return the data sets with the fingerprint of a table."""
         with self._database.reading() as connection:
             return frozenset(str(row["dataset"]) for row in events_of_kind(connection, "table"))
 
     def part(self, dataset: str, other: str, reason: str, *, by: str = "", role: str = "") -> None:
-        """Record a curator's word that two data sets share nobody: they spend apart from then on."""
+        """Enter a curator's statement that two data sets share nobody: from then on they spend separately."""
         reason = checked_reason(reason, "the two data sets share nobody")
         self._check_known(dataset, other)
         self.note(dataset, "part", {"other": checked_name(other)}, reason, by=by, role=role)
 
     def retire(self, dataset: str, reason: str, *, by: str = "", role: str = "") -> None:
-        """Retire a data set for a stated reason: nothing more may be spent on it."""
+        """Retire a data set for a stated reason: further spends are refused."""
         reason = checked_reason(reason, "the data set is retired")
         self._check_known(dataset)
         self.note(dataset, "retire", {}, reason, by=by, role=role)
 
     def _check_known(self, *datasets: str) -> None:
-        """Refuse the name of a data set that the ledger has nothing about: misspelled, the other would go on spending.
+        """Check that the ledger has these data sets: a misspelled name would leave the one that was meant unchanged.
 
         Raises:
-            LedgerError: there is no such data set.
+            LedgerError: there is no data set of that name.
         """
         present = [account.dataset for account in self.accounts()]
         for dataset in datasets:
@@ -295,33 +331,35 @@ class Ledger:
 
     @property
     def fingerprint_key(self) -> bytes:
-        """Return the key under which tables are hashed, and sealed.
+        """Return the ledger's key, under which cells are hashed and fingerprints encrypted.
 
-        It never leaves the machine, but for the bytes that hash cells, which workers of a cluster are told.
+        It stays on this machine, except that workers of a cluster get the bytes of it that hash cells.
         """
         return self._database.seal_key
 
     @property
     def most_rows_hashed(self) -> int | None:
-        """Return how many rows of a table are hashed at most, so that it is known again; ``None``: no such limit.
+        """Return the most rows of a table that are hashed to recognise it; ``None``: all.
 
-        Earlier versions had no limit. What they kept is a sample of all the rows that they hashed, so a table is
-        compared with that by as many.
+        Earlier versions hashed all rows and sampled from them, so tables are compared with their fingerprints by all
+        rows.
         """
         with self._database.reading() as connection:
-            return None if any(known.rows > MOST_ROWS for _, known in self._known(connection)) else MOST_ROWS
+            return None if any(earlier.rows > MOST_ROWS for _, earlier in self._sketches(connection)) else MOST_ROWS
 
-    def _numbered(self, connection: Connection, dataset: str, kind: str, fields: Mapping[str, Any]) -> None:
+    def _append_numbered(self, connection: Connection, dataset: str, kind: str, fields: Mapping[str, Any]) -> None:
+        """Append an event that is about no release; its number makes its key unique."""
         seq = self._database.head(connection)[0] + 1
         self._database.append(connection, dataset, kind, f"{kind}-{seq}", payload=fields)
 
-    def _known(self, connection: Connection) -> list[tuple[str, Sketch]]:
+    def _sketches(self, connection: Connection) -> list[tuple[str, Sketch]]:
+        """Return the stored fingerprints, each with the name of its data set, oldest first."""
         rows, key = events_of_kind(connection, "table"), self._database.seal_key
         return [(r["dataset"], Sketch.from_text(chain.read(r, self._database.key)["fingerprint"], key)) for r in rows]
 
 
 def default_url() -> str:
-    """Return ``PMT_LEDGER``, or a file in the user's data folder."""
+    """Return the address in ``PMT_LEDGER``, or else of a file in the user's data folder, which is created."""
     url = os.environ.get("PMT_LEDGER")
     if not url:
         try:
@@ -331,14 +369,20 @@ def default_url() -> str:
     return url or str(data_folder() / "ledger.db")
 
 
-def _joined(dataset: str, said: Mapping[frozenset[str], bool]) -> int:
-    """Return how many data sets were joined with this one or parted from it."""
-    return sum(dataset in pair for pair in said)
+def _pairs_of(dataset: str, is_joined: Mapping[frozenset[str], bool]) -> int:
+    """Return the number of data sets that were joined with this one, parted later or not."""
+    return sum(dataset in pair for pair in is_joined)
 
 
-def _same(known: Entry, dataset: str, fields: SpendFields) -> Entry:
-    other = known.choices and fields.get("choices", known.choices) != known.choices
-    if other or known.dataset != dataset or dict(known.request) != fields["request"] or known.mu != fields["mu"]:
+def _repeated(known: Entry, dataset: str, fields: SpendFields) -> Entry:
+    """Return the entry of a release that is asked for again.
+
+    Raises:
+        LedgerError: it is of another request, or did not end in a release.
+    """
+    other_choices = known.choices and fields.get("choices", known.choices) != known.choices
+    other_request = dict(known.request) != fields["request"] or known.mu != fields["mu"]
+    if other_choices or other_request or known.dataset != dataset:
         raise LedgerError(LedgerMessage.KEY_OF_ANOTHER_REQUEST)
     if known.state == "reserved":
         raise LedgerError(LedgerMessage.SPENT_UNFINISHED)

@@ -1,9 +1,9 @@
-"""Files of a ledger outside its database: its key, the newest head, space for one record, and a lock.
+"""Files of a ledger outside its database: its key, the newest head, reserved disk space, and a lock.
 
-Beside an SQLite file lie ``.key`` (or ``.lock``, where the key is elsewhere), ``.head`` and for a moment ``.room``; for
-a server they lie in the user's data folder, under a digest of its address. The key seals every event, so that whoever
-can write to the database alone cannot forge one. The head says how far the log had come, so that a log cut short, an
-older copy or a deleted file is noticed; for a file it also holds the file's digest. ``PMT_LEDGER_KEY`` gives the key
+Beside an SQLite file are ``.key`` (or ``.lock``, where the key is elsewhere), ``.head`` and during a release ``.room``;
+for a server they are in the user's data folder, named by a digest of its address. The key seals every event, so that
+write access to the database alone does not suffice to forge one. The noted head shows whether a log was cut short,
+replaced by an older copy or deleted; for an SQLite file it also has the file's digest. ``PMT_LEDGER_KEY`` gives the key
 where several machines share one server.
 """
 
@@ -22,18 +22,18 @@ from pmtcore.base.strict_json import parsed
 
 try:
     import fcntl
-except ImportError:  # not a POSIX system: the database's own lock has to do
+except ImportError:  # not a POSIX system: only the database's own lock is used
     fcntl = None  # type: ignore[assignment]
 
-WAIT_SECONDS = 60  # longer than fifty writers at one file take
-_NOTING = Lock()  # threads of one process; a server's ledger has no lock of a file
-_STEP = 0.005  # seconds between two tries for the lock: far below the time of one write
-_JOURNAL_ROOM = 32 * 1024  # bytes: a rollback journal of eight pages, what one record changes beside new ones
+WAIT_SECONDS = 60  # longest wait for the lock of a file; fifty writers take less
+_NOTE_LOCK = Lock()  # between threads of one process: the ledger of a server has no lock of a file
+_RETRY_SECONDS = 0.005  # between two tries for the lock: far below the time of one write
+_JOURNAL_SIZE = 32 * 1024  # bytes of a rollback journal of eight pages, those that one record changes
 
 
 @dataclass(frozen=True)
 class Head:
-    """Newest event of the log when it was noted: its number, its hash, and the digest of the file it is in."""
+    """Newest event of the log: its number, its hash, and the digest of the ledger's file when it was noted."""
 
     seq: int
     hash: str
@@ -41,12 +41,12 @@ class Head:
 
 
 def data_folder() -> Path:
-    """Return the folder of the user's own data."""
+    """Return the folder for this program's data of the user."""
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "second-moment"
 
 
 class LedgerSidecar:
-    """The files beside one ledger.
+    """Files beside one ledger.
 
     Args:
         file: the SQLite file, or ``None`` for a server.
@@ -62,14 +62,17 @@ class LedgerSidecar:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Return the files beside the ledger, whether or not they are there."""
+        """Return the paths beside the ledger, whether or not the files exist."""
         return self.key_file, self._head_file, self._room_file, self._lock_file
 
     def key(self, *, make: bool) -> bytes | None:
-        """Return the key that seals events; ``None`` where there is none and none is to be made.
+        """Return the key that seals events; ``None`` where there is none and ``make`` is false.
+
+        Args:
+            make: whether a missing key is created.
 
         Raises:
-            OSError: the key's file cannot be made.
+            OSError: the key's file cannot be created.
         """
         given = os.environ.get("PMT_LEDGER_KEY", "").strip()
         if given:
@@ -91,29 +94,29 @@ class LedgerSidecar:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Exclude all other processes that use this ledger's file; a server has a lock of its own.
+        """Exclude all other processes that use this ledger's file. For a server, nothing is locked.
 
         Raises:
-            TimeoutError: another process held it for a minute.
+            TimeoutError: another process held the lock for a minute.
         """
-        lock = None if self.file is None else self._lock()
-        if lock is None:
+        descriptor = None if self.file is None else self._open_lock_file()
+        if descriptor is None:
             yield
             return
-        with os.fdopen(lock, "rb") as file:
+        with os.fdopen(descriptor, "rb") as file:
             _wait(file.fileno())
             yield
 
-    def _lock(self) -> int | None:
-        """Return the file to lock: the key's, or one for this alone where the key comes from elsewhere."""
+    def _open_lock_file(self) -> int | None:
+        """Return the descriptor of the file to lock: the key's, or one of its own where the key is elsewhere."""
         if self.key_file.is_file():
             return os.open(self.key_file, os.O_RDONLY)
-        with suppress(OSError):  # a folder that cannot be written to has no writers either
+        with suppress(OSError):  # in a folder without write access there are no writers to exclude
             return os.open(self._lock_file, os.O_RDONLY | os.O_CREAT, 0o600)
         return None
 
     def head(self) -> Head | None:
-        """Return the head noted last; ``None`` where there is no note.
+        """Return the noted head; ``None`` where there is no note.
 
         Raises:
             ValueError: the note cannot be read.
@@ -130,19 +133,19 @@ class LedgerSidecar:
         return head
 
     def note(self, seq: int, hash: str, *, settled: bool = True) -> None:
-        """Note the head; where that fails the older note stays, and the next start checks everything.
+        """Note the head. Where that fails the older note stays.
 
         Args:
-            seq: number of the last event.
-            hash: of the last event.
-            settled: false before a write: a process killed in it may leave other bytes where the database keeps none
-                of its own (free pages are not put back), so the file's digest then says nothing.
+            seq: number of the newest event.
+            hash: of the newest event.
+            settled: whether the file's digest is noted too. Not before a write: a process killed during it may leave
+                other bytes in free pages, which are not restored.
         """
-        with suppress(OSError, ValueError), _NOTING:
-            last = self.head()
-            if self.file is None and last is not None and last.seq > seq:
+        with suppress(OSError, ValueError), _NOTE_LOCK:
+            earlier = self.head()
+            if self.file is None and earlier is not None and earlier.seq > seq:
                 return
-            self._head_file.parent.mkdir(parents=True, exist_ok=True)  # a server's key may come from elsewhere
+            self._head_file.parent.mkdir(parents=True, exist_ok=True)  # missing where a server's key is elsewhere
             new = self._head_file.with_name(f"{self._head_file.name}.{os.getpid()}")
             text = json.dumps({"seq": seq, "hash": hash, "file": self.digest() if settled else ""}) + "\n"
             try:
@@ -155,38 +158,41 @@ class LedgerSidecar:
                 new.unlink(missing_ok=True)
 
     def reset(self, seq: int, hash: str) -> None:
-        """Begin the notes anew from this head."""
+        """Replace the note by this head, even where it is older."""
         self._head_file.unlink(missing_ok=True)
         self.note(seq, hash)
 
     def digest(self) -> str:
-        """Return the digest of the database's file, empty for a server or a file that is in use some other way."""
+        """Return the digest of the database's file; empty for a server, a missing file, or one in write-ahead mode."""
         if self.file is None or not self.file.is_file() or self.file.with_name(self.file.name + "-wal").exists():
             return ""
         with self.file.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def reserve_space(self, size: int) -> None:
-        """Take the disk space that the journal of one record needs, so that it is there after the spend.
+        """Reserve the disk space of one record and its journal, so that it is available after the spend.
+
+        Args:
+            size: most bytes of the record.
 
         Raises:
-            OSError: there is none.
+            OSError: the disk is full.
         """
         if self.file is None:
             return
         with self._room_file.open("wb") as file:
             if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, _JOURNAL_ROOM + size)
+                os.posix_fallocate(file.fileno(), 0, _JOURNAL_SIZE + size)
 
     def free_space(self) -> None:
-        """Hand that space to the record."""
+        """Free the reserved disk space, for the record."""
         if self.file is not None:
             with suppress(OSError):
                 self._room_file.unlink(missing_ok=True)
 
 
 def seal(key: bytes, text: str) -> str:
-    """Return the authentication code of a text, which only a holder of the key can compute."""
+    """Return the HMAC-SHA-256 of a text under the key."""
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
@@ -194,8 +200,8 @@ def _wait(descriptor: int) -> None:
     """Wait for the lock of an open file.
 
     Raises:
-        TimeoutError: another process held it for a minute.
-        OSError: the file system has no locks, as some network shares have none.
+        TimeoutError: another process held the lock for a minute.
+        OSError: the file system has no locks, as on some network shares.
     """
     if fcntl is None:
         return
@@ -204,7 +210,7 @@ def _wait(descriptor: int) -> None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
-        except (BlockingIOError, PermissionError, InterruptedError):  # somebody else has it
+        except (BlockingIOError, PermissionError, InterruptedError):  # another process has it
             if time.monotonic() > until:
                 raise TimeoutError("locked by another process") from None
-            time.sleep(_STEP)
+            time.sleep(_RETRY_SECONDS)

@@ -17,13 +17,13 @@ MISSING_POLICIES = ("empty-row", "public-median", "refuse")
 UNSEEN_POLICIES = ("other", "refuse")
 COLLINEAR_POLICIES = ("drop", "refuse")
 COVARIATES = ("private", "public")
-# Choices that the command line and the estimators take under the same names, as they are.
+# Choices that have the same names and values on the command line and in the estimators.
 SAME_ON_ALL_FACES = (
     *("missing", "unseen", "public_ridge", "lam", "positive", "collinear"),
     *("covariates", "overlap", "weights", "exposure", "cluster"),
 )
-# Requests that wait in a ledger were written without these.
-_LATER = ("formula", "weights", "cluster", "exposure", "covariates")
+# Fields that older requests in ledgers lack; they are left out at their default.
+_LATER_FIELDS = ("formula", "weights", "cluster", "exposure", "covariates")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,27 +31,34 @@ class Choices:
     """Choices of the user about the tables; public, and exported with a configuration.
 
     Attributes:
-        missing: what becomes of a row that lacks a value. ``refuse`` answers about private rows before anything is
-            recorded, outside the guarantee; the others never refuse.
-        unseen: what becomes of a category that the public table does not have; ``refuse`` as above.
-        levels: declared categories of a column; of kind ``coded``, the numbers that stand for a missing value;
-            of kind ``capped``, the number that larger ones count as.
-        kinds: columns to be read as numbers, levels (``caseless``: those that differ in capitals or
-            blanks alone are one), dates (those with slashes ``day-first`` or ``month-first``) or
-            numbers with a sign (``percent``, ``euro``, ``dollar``, ``pound``, ``like 1.234,50 CHF``),
-            whatever the public table suggests.
-        overlap: the curator's statement about public rows that are private rows too. Each record has it; nothing else
-            depends on it.
-        person: the column of the private table that says whose a row is; empty: each row is by itself.
-        person_rows, person_rule: how many rows of each person count, and which; see :class:`Unit`.
-        formula: such as ``y ~ age + C(sex)``, in place of features; its left side is the target.
-        weights: the column that says how much a row counts, in both tables; empty: all rows the same.
-        exposure: the column that says how long, or how many, a count is of: rates are modelled; in both tables.
-        cluster: the column of the public table that says which rows are correlated; standard errors are then clustered.
-        covariates: ``public`` is the user's declaration that all columns but the target are known anyway, of every
-            private row: methods that protect the responses alone ask for it.
+        target: name of the response.
+        features: names of the features; ``None``: all other common columns that can be used.
+        intercept: whether there is one.
+        missing: treatment of a row that lacks a value. ``refuse`` reveals something about private rows before
+            anything is recorded, outside the guarantee; the others never refuse.
+        unseen: treatment of a category that the public table does not have; ``refuse`` as above.
+        levels: declared categories of a column; for kind ``coded`` the numbers that stand for a missing value;
+            for kind ``capped`` the number to which larger ones are reduced.
+        public_ridge: added to the public second moment.
+        family: of the response.
+        lam: ridge penalty of a family other than the linear one; ``None``: a weak prior (decision 0099).
+        positive: the label that counts as 1.
+        kinds: kinds of columns, in place of those that the public table suggests: numbers, levels (``caseless``:
+            levels that differ only in capitals or blanks are one), dates (with slashes ``day-first`` or
+            ``month-first``) or numbers with a sign (``percent``, ``euro``, ``dollar``, ``pound``,
+            ``like 1.234,50 CHF``).
         collinear: whether columns that are linear combinations of others in the public rows are left out, with a note,
             or refused.
+        overlap: the curator's statement about public rows that are private rows too. It is in each record and has no
+            other effect.
+        person: column of the private table that identifies to whom a row belongs; empty: each row is a unit.
+        person_rows, person_rule: how many rows of each person count, and which; see :class:`Unit`.
+        formula: such as ``y ~ age + C(sex)``, in place of features; its left side is the target.
+        weights: column of the weights of rows, in both tables; empty: equal weights.
+        cluster: column of the public table by whose groups standard errors are clustered.
+        exposure: column of the time or number that a count refers to, in both tables: rates are modelled.
+        covariates: ``public`` is the user's declaration that all columns of private rows but the target are public,
+            which methods that protect only the responses require.
     """
 
     target: str
@@ -62,8 +69,8 @@ class Choices:
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     public_ridge: float = 0.0
     family: str = GAUSSIAN.id
-    lam: float | None = None  # ridge penalty of a family other than the linear one; None: a weak prior (decision 0099)
-    positive: str | None = None  # the label that counts as 1
+    lam: float | None = None
+    positive: str | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
     collinear: str = "drop"
     overlap: str = ""
@@ -117,18 +124,18 @@ class Choices:
 
     @property
     def groups(self) -> str:
-        """Return the public column by which errors are clustered, else the identifier; empty for none."""
-        several = self.person_rows > 1 and self.person_rule == FIRST
-        return self.cluster or (self.person if several else "")
+        """Return the column by which errors are clustered, also where persons have several rows; empty for none."""
+        has_several_rows = self.person_rows > 1 and self.person_rule == FIRST
+        return self.cluster or (self.person if has_several_rows else "")
 
     @property
     def weighing(self) -> tuple[str, ...]:
-        """Return the columns whose product says how much a row counts."""
+        """Return the columns whose product is the weight of a row."""
         return tuple(name for name in (self.weights, self.exposure) if name)
 
     @property
     def beside_features(self) -> tuple[str, ...]:
-        """Return the columns that say whose a row is, how much it counts, or what its group is: no features."""
+        """Return the columns of person, weight, exposure and group, which are not features."""
         return tuple(name for name in (self.person, *self.weighing, self.cluster) if name)
 
     def _check_covariates(self) -> None:
@@ -157,23 +164,23 @@ class Choices:
 
     @property
     def unit(self) -> Unit | None:
-        """Return the unit of protection that an identifier column keeps; ``None`` without one."""
+        """Return the unit of protection given by the column of persons; ``None`` without one."""
         return Unit(self.person_rows, self.person, self.person_rule) if self.person else None
 
     def of_person(self, unit: Unit) -> Choices:
-        """Return the same choices with this identifier column, which is then no feature.
+        """Return the same choices with this column of persons, which is removed from the features.
 
         Raises:
-            InputError: it is the target, or does not go with other choices.
+            InputError: it is the target, or incompatible with other choices.
         """
         features = None if self.features is None else tuple(name for name in self.features if name != unit.column)
         return replace(self, features=features, person=unit.column, person_rows=unit.rows, person_rule=unit.rule)
 
     def of_named_person(self, unit: Unit) -> Choices:
-        """Return :meth:`of_person` where features and person were both named by the user.
+        """Return :meth:`of_person` where the user named both features and person.
 
         Raises:
-            InputError: the column is a feature, which would be left out in silence; or as there.
+            InputError: the column is a named feature, which must not be removed silently; or as there.
         """
         if unit.column in (self.features or ()):
             raise InputError(TableMessage.PERSON_IS_NO_FEATURE, column=unit.column)
@@ -181,90 +188,90 @@ class Choices:
 
     @property
     def model(self) -> Family:
-        """Return the family."""
+        """Return the family of the response."""
         return family(self.family)
 
     @property
     def target_kind(self) -> Kind:
-        """Return how a response is read: as a number, as one with a sign, or as a label regardless of capitals."""
+        """Return the kind by which the response is read: number, number with a sign, or label in any capitals."""
         kind = self.kinds.get(self.target, "number")
         labels = self.model.binary or self.positive is not None
-        stated = number_format(kind) is not None or (kind == "caseless" and labels)
-        return kind if stated and not self.formula else "number"
+        is_usable = number_format(kind) is not None or (kind == "caseless" and labels)
+        return kind if is_usable and not self.formula else "number"
 
     @property
     def penalty(self) -> float:
-        """Return the ridge penalty that was chosen as part of what is fitted; 0 for none and for the default one."""
+        """Return the ridge penalty chosen by the user; 0 for none and for the default."""
         return self.lam or 0.0
 
     @property
     def is_weakly_penalized(self) -> bool:
-        """Return whether what is fitted has the default penalty of labels and counts."""
+        """Return whether the fit has the default penalty of labels and counts."""
         return self.lam is None and self.family != GAUSSIAN.id
 
     def still_changed(self, before: Choices, after: Choices) -> bool:
-        """Return whether each field that a change from one to another of these choices moved is moved here too."""
-        moved = [name for name, value in vars(before).items() if vars(after)[name] != value]
-        return all(vars(self)[name] != vars(before)[name] for name in moved)
+        """Return whether every field that differs between ``before`` and ``after`` differs here from ``before`` too."""
+        changed = [name for name, value in vars(before).items() if vars(after)[name] != value]
+        return all(vars(self)[name] != vars(before)[name] for name in changed)
 
     def taken_back(self, before: Choices, after: Choices) -> Choices | None:
-        """Return these choices without one change; ``None`` where later ones moved its fields on, or depend on it."""
-        moved = [name for name, value in vars(before).items() if vars(after)[name] != value]
-        if any(vars(self)[name] != vars(after)[name] for name in moved):
+        """Return these choices with one change undone; ``None`` where later changes altered its fields or need it."""
+        changed = [name for name, value in vars(before).items() if vars(after)[name] != value]
+        if any(vars(self)[name] != vars(after)[name] for name in changed):
             return None
         try:
-            return replace(self, **{name: vars(before)[name] for name in moved})
-        except InputError:  # what was chosen since does not fit without it
+            return replace(self, **{name: vars(before)[name] for name in changed})
+        except InputError:  # later choices are incompatible without the change
             return None
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields; :meth:`from_dict` reads them back. Later fields are left out at their default."""
-        usual = {"covariates": COVARIATES[0]}
+        defaults = {"covariates": COVARIATES[0]}
         return {
             name: value
             for name, value in asdict(self).items()
-            if name not in _LATER or value not in ("", usual.get(name, ""))
+            if name not in _LATER_FIELDS or value not in ("", defaults.get(name, ""))
         }
 
     @classmethod
     def of(cls, face: object, target: str | None, formula: str | None, **others: object) -> Choices:
-        """Return the choices that parsed arguments or an estimator have as attributes; ``None`` means the default.
+        """Return the choices in the attributes of parsed arguments or of an estimator; ``None`` means the default.
 
         Args:
-            face: an object with the fields of :data:`SAME_ON_ALL_FACES`, or some of them.
+            face: object with attributes named in :data:`SAME_ON_ALL_FACES`; it may lack some.
             target: the response; that of the formula where there is one.
             formula: in place of target and features.
             others: the other fields.
         """
         if formula is not None:
-            from pmtcore.tables.formula import target_of  # noqa: PLC0415  # which needs the tables
+            from pmtcore.tables.formula import target_of  # noqa: PLC0415  # imports this module
 
             target, others["formula"] = target_of(formula), formula
         others["target"] = target
-        chosen = {name: getattr(face, name, None) for name in SAME_ON_ALL_FACES}
-        fields: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
+        values = {name: getattr(face, name, None) for name in SAME_ON_ALL_FACES}
+        fields: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
         return cls(**fields | others)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Choices:
-        """Read choices from plain fields, as JSON keeps them.
+        """Return the choices in plain fields, as JSON has them.
 
         Raises:
             InputError: a field is missing, unknown or out of range.
         """
         with reraised_as(InputError(TableMessage.CHOICES_UNREADABLE), TypeError, AttributeError):
-            chosen = dict(fields)
-            features = chosen.get("features")
-            chosen["features"] = None if features is None else tuple(map(str, features))
-            chosen["levels"] = {name: tuple(levels) for name, levels in chosen.get("levels", {}).items()}
-            return cls(**chosen)
+            values = dict(fields)
+            features = values.get("features")
+            values["features"] = None if features is None else tuple(map(str, features))
+            values["levels"] = {name: tuple(levels) for name, levels in values.get("levels", {}).items()}
+            return cls(**values)
 
 
 def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Read declared categories, codes for missing values, or a cap, from lines such as ``town = north | south | west``.
+    """Parse declared categories, codes for missing values or a cap from lines such as ``town = north | south | west``.
 
     Raises:
-        InputError: a line of another form, or a second one about a column.
+        InputError: a line has another form, or is the second about a column.
     """
     by_column: dict[str, tuple[str, ...]] = {}
     for line in lines:
@@ -278,10 +285,10 @@ def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def kinds_from_text(lines: Iterable[str]) -> dict[str, str]:
-    """Return declared kinds of columns from lines such as ``code = level``.
+    """Parse declared kinds of columns from lines such as ``code = level``.
 
     Raises:
-        InputError: a line of another form, or a second one about a column.
+        InputError: a line has another form, or is the second about a column.
     """
     kinds: dict[str, str] = {}
     for line in lines:

@@ -1,10 +1,9 @@
 """Passes over a private table on a Dask cluster: a map over parts of the table, and a tree of integer sums.
 
-Workers read the table where it lies and hand on sums of integers, so a part that is computed twice, in another order
-or on another machine after a worker was lost changes no bit (proofs/noise.md, 14). Noise is drawn once, by the
-coordinator,
-after the spend is in the ledger. Sums without noise are private: they stay between coordinator, scheduler and workers,
-whose connections are to be encrypted (``tls://``) where others can listen.
+Workers read parts of the table and return sums of integers, so the total is the same in any order, and if a part is
+computed again after a worker was lost (proofs/noise.md, 14). Noise is drawn once, by the coordinator, after the spend
+is in the ledger. Sums without noise are private: they are exchanged only between coordinator, scheduler and workers,
+whose connections should be encrypted (``tls://``) on a shared network.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,21 +22,21 @@ from pmtcore.tables.coder import Coder
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.sources import Cells, ManySource, ParquetSource, Source, TextSource
 
-_WORKERS = 2  # of a cluster of one's own: this machine's, one thread each
-_PATIENCE = 10  # seconds that a scheduler has to answer
-_TRIES = 5  # of a part whose worker was lost
-# Rows of a part of a Parquet file, about: enough to repay handing it over, and opening the file, where row groups are
-# small. Of a small file fewer, so that many workers have some.
+_WORKERS = 2  # of a cluster on this machine, with one thread each
+_CONNECT_SECONDS = 10  # longest wait for a scheduler to accept a connection
+_RETRIES = 5  # most repetitions of a part whose worker was lost
+# Approximate rows of a part of a Parquet file: enough that sending the part and opening the file cost little. Parts of
+# a small file have fewer rows, so that all workers have some.
 _ROWS_OF_PART = 2**18
-# Parts of a smaller file, about, and of a larger one, at most: each takes the coordinator some 4 ms a pass.
-_PARTS, _MOST_PARTS = 64, 1024
+# Approximate number of parts of a smaller file, and most of a larger one; each costs the coordinator about 4 ms a pass.
+_PARTS_OF_A_SMALL_FILE, _MOST_PARTS = 64, 1024
 Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, eq=False)
 class TablePart:
-    """Part of a table that is sent to workers by name: a file, or row groups of one."""
+    """Part of a table that workers read themselves: a file, or row groups of one."""
 
     source: ParquetSource | TextSource
     groups: tuple[int, ...] | None = None
@@ -50,10 +49,10 @@ class TablePart:
 
 
 def parts(source: Source) -> list[TablePart]:
-    """Return a table as parts that workers read for themselves.
+    """Return the parts of a table that workers read.
 
     Raises:
-        InputError: the table lies in this process's memory, or is a query.
+        InputError: the table is in memory, or is a query.
     """
     if isinstance(source, ManySource):
         return [part for each in source.parts for part in parts(each)]
@@ -65,21 +64,21 @@ def parts(source: Source) -> list[TablePart]:
 
 
 def _runs_of_groups(rows: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return row groups as runs of about as many rows, at least one run; an empty file has one without a group."""
-    size = min(max(sum(rows) // _PARTS, 1), max(_ROWS_OF_PART, -(-sum(rows) // _MOST_PARTS)))
+    """Return runs of row groups with similar numbers of rows; for an empty file, one run without groups."""
+    size = min(max(sum(rows) // _PARTS_OF_A_SMALL_FILE, 1), max(_ROWS_OF_PART, -(-sum(rows) // _MOST_PARTS)))
     runs: list[list[int]] = [[]]
-    filled = 0
+    rows_in_run = 0
     for group, count in enumerate(rows):
-        if runs[-1] and filled + count > size:
+        if runs[-1] and rows_in_run + count > size:
             runs.append([])
-            filled = 0
+            rows_in_run = 0
         runs[-1].append(group)
-        filled += count
+        rows_in_run += count
     return [tuple(run) for run in runs]
 
 
 def on_worker(task: Callable[[TablePart], R], part: TablePart) -> R:
-    """Return the result of a task on one part; an error there reveals nothing of what was read.
+    """Return the result of a task on one part; an error has no content of the table.
 
     Raises:
         InputError: the part could not be read, or the task failed.
@@ -89,8 +88,8 @@ def on_worker(task: Callable[[TablePart], R], part: TablePart) -> R:
     except InputError:
         raise
     except Exception as error:
-        kind = type(error).__name__
-    raise InputError(TableMessage.WORKER_FAILED, reason=kind)
+        error_type = type(error).__name__
+    raise InputError(TableMessage.WORKER_FAILED, reason=error_type)
 
 
 def part_sum(part: TablePart, *, coder: Coder, dialect: Dialect, function: Summand) -> np.ndarray:
@@ -101,18 +100,18 @@ def part_sum(part: TablePart, *, coder: Coder, dialect: Dialect, function: Summa
             rows = coder.rows(cells)
             yield rows.x, rows.response
 
-    read = PrivateRows(blocks, 1, coder.names, weighted=coder.has_loss_weights)
-    return block_sum(read._blocks(), function, many=1)  # a worker has a thread for each core already
+    private_rows = PrivateRows(blocks, 1, coder.names, weighted=coder.has_loss_weights)
+    return block_sum(private_rows._blocks(), function, many=1)  # workers already use one thread per core
 
 
 class Cluster:
-    """A Dask cluster: somebody's, or one of this machine's own.
+    """Dask cluster, given by its address or started on this machine.
 
     Args:
-        scheduler: its address (``tcp://...``, ``tls://...``); ``None`` starts two workers here.
+        scheduler: its address (``tcp://...``, ``tls://...``); ``None``: two workers are started on this machine.
 
     Raises:
-        InputError: Dask is not installed, or nobody answers at the address.
+        InputError: Dask is not installed, or no scheduler answers at the address.
     """
 
     def __init__(self, scheduler: str | None = None) -> None:
@@ -124,10 +123,12 @@ class Cluster:
                 n_workers=_WORKERS, threads_per_worker=1, dashboard_address="127.0.0.1:0"
             )
         with reraised_as(InputError(TableMessage.NO_SCHEDULER, address=scheduler), OSError, ValueError):
-            self.client: Any = distributed.Client(scheduler if self._own is None else self._own, timeout=_PATIENCE)
+            self.client: Any = distributed.Client(
+                scheduler if self._own is None else self._own, timeout=_CONNECT_SECONDS
+            )
 
     def adder(self, source: Source, coder: Coder, dialect: Dialect) -> Callable[[Summand], np.ndarray]:
-        """Return a function that sums another one over the table's blocks, on the cluster."""
+        """Return a function that sums another function over the table's blocks, on the cluster."""
         source_parts = parts(source)
 
         def total(function: Summand) -> np.ndarray:
@@ -137,30 +138,30 @@ class Cluster:
         return total
 
     def joined(self, table_parts: Sequence[TablePart], task: Callable[[TablePart], R], join: Callable[[R, R], R]) -> R:
-        """Return the joined results of a task on all parts: a map, and a tree that joins neighbouring results in order.
+        """Return the results of a task on all parts, joined in a tree of neighbouring results, in order.
 
         Args:
             table_parts: parts of one table, at least one.
-            task: computed of each part on a worker.
-            join: makes one result of those of an earlier and of a later part.
+            task: computed for each part on a worker.
+            join: combines the results of an earlier and a later part.
 
         Raises:
-            InputError: a part could not be read, or the cluster failed; without a word of what was read.
+            InputError: a part could not be read, or the cluster failed; it has no content of the table.
         """
-        submit = partial(self.client.submit, pure=False, retries=_TRIES)
-        level = [submit(on_worker, task, part) for part in table_parts]
-        while len(level) > 1:
-            pairs = zip(level[::2], level[1::2], strict=False)
-            level = [*(submit(join, a, b) for a, b in pairs), *level[len(level) // 2 * 2 :]]
+        submit = partial(self.client.submit, pure=False, retries=_RETRIES)
+        results = [submit(on_worker, task, part) for part in table_parts]
+        while len(results) > 1:
+            pairs = zip(results[::2], results[1::2], strict=False)
+            results = [*(submit(join, a, b) for a, b in pairs), *results[len(results) // 2 * 2 :]]
         try:
-            result: R = level[0].result()
+            result: R = results[0].result()
         except InputError:
             raise
-        except Exception as error:  # of Dask's own kinds
-            kind = type(error).__name__
+        except Exception as error:  # of Dask's classes
+            error_type = type(error).__name__
         else:
             return result
-        raise InputError(TableMessage.CLUSTER_FAILED, reason=kind)
+        raise InputError(TableMessage.CLUSTER_FAILED, reason=error_type)
 
     def close(self) -> None:
         """Close the connection to the cluster, and shut it down if this process started it."""

@@ -1,7 +1,7 @@
-"""From blocks of cells to blocks of rows: the one function through which every private row becomes numbers.
+"""From blocks of cells to blocks of rows: the only place where private rows become numbers.
 
-``Coder.rows`` sees a block, and works on each of its rows by itself: a row with a gap follows the stated policy,
-and no row is ever refused. A row without a value counts as a row of zeros, so that n stays what it was.
+``Coder.rows`` encodes each row of a block by itself: a row with a gap is treated by the chosen policy, and no row is
+refused. A row that lacks a value becomes a row of zeros, so that n does not change.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -26,10 +26,13 @@ from pmtcore.tables.sources import Cells, Source, reading_numbers
 
 @dataclass(frozen=True, eq=False)
 class EncodedRows:
-    """Rows (k, d) with their responses (k,). ``complete`` says which have every value; the others are zeros.
+    """Encoded rows of a block.
 
     Attributes:
-        weights: of the loss (k,), where the weights of rows are no part of the rows.
+        x: features (k, d).
+        y: responses (k,).
+        complete: whether each row (k,) has all values; otherwise it is zeros.
+        weights: weights (k,) of the losses; ``None`` where there are none, or rows were multiplied by their roots.
     """
 
     x: np.ndarray
@@ -39,7 +42,7 @@ class EncodedRows:
 
     @property
     def response(self) -> np.ndarray:
-        """Return responses (k,), or (k, 2) with the weights beside them: what :class:`PrivateRows` hands out."""
+        """Return responses (k,), or responses and weights (k, 2), as :class:`PrivateRows` has them."""
         return self.y if self.weights is None else np.column_stack([self.y, self.weights])
 
     def __repr__(self) -> str:
@@ -51,11 +54,11 @@ class Weights:
     """Weights of rows (proofs/results.md, 4 and 6).
 
     Attributes:
-        names: of the columns whose product is the weight of a row.
-        mean: of the public weights, by which all are divided, so that n and the residual scale keep their meaning.
-        exposure: the one of them by which counts are divided; empty for none.
-        in_rows: whether a row is multiplied by the root of its weight, as least squares needs it; else its loss is
-            multiplied by the weight.
+        names: columns whose product is the weight of a row.
+        mean: mean of the public weights, by which all weights are divided, so that they have mean about 1.
+        exposure: the column among them by which counts are divided; empty for none.
+        in_rows: whether rows are multiplied by the root of their weights, for least squares; otherwise weights multiply
+            the losses.
     """
 
     names: tuple[str, ...]
@@ -64,7 +67,7 @@ class Weights:
     in_rows: bool = True
 
     def values(self, block: Cells, decimal: str | None) -> np.ndarray:
-        """Return the weights (k,); NaN where there is none, or a negative one."""
+        """Return the weights (k,); NaN where one is missing or negative."""
         product = np.ones(block.rows)
         for name in self.names:
             values = Column(name).read(block.columns[name], decimal)
@@ -72,7 +75,7 @@ class Weights:
         return np.asarray(product / self.mean)
 
     def rates(self, y: np.ndarray, block: Cells, decimal: str | None) -> np.ndarray:
-        """Return counts (k,) for a unit of exposure; as they are where there is none."""
+        """Return counts (k,) per unit of exposure; unchanged without an exposure."""
         if not self.exposure:
             return y
         exposure = Column(self.exposure).read(block.columns[self.exposure], decimal)
@@ -84,11 +87,14 @@ class Coder:
     """Public rules for a whole row.
 
     Attributes:
+        features: rules for the features.
+        choices: of the user.
+        target: rule for the response.
         decimal: decimal mark of the table that is read.
-        used: places of the design's columns that are used; ``None``: all.
-        weights: of the rows of a fit; new rows that are predicted have none.
-        expected: coefficients (d,) of the public fit, where covariates are public: a row without a response counts with
-            its prediction, so that whether a row has one changes nothing but its response.
+        used: positions of the design's columns that are used; ``None``: all.
+        weights: of the rows of a fit; ``None`` for equal weights and for new rows.
+        expected: coefficients (d,) of the public fit, where covariates are public. A row without a response then gets
+            its prediction, so that a missing response changes nothing but the response.
     """
 
     features: tuple[Feature, ...]
@@ -101,24 +107,24 @@ class Coder:
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Return names of the design's columns before any was left out."""
-        every = tuple(name for feature in self.features for name in feature.names)
-        return (INTERCEPT, *every) if self.choices.intercept else every
+        """Return the names of the design's columns, those left out included."""
+        names = tuple(name for feature in self.features for name in feature.names)
+        return (INTERCEPT, *names) if self.choices.intercept else names
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return names of the design's columns."""
-        every = self.all_names
-        return every if self.used is None else tuple(every[j] for j in self.used)
+        """Return the names of the design's columns."""
+        names = self.all_names
+        return names if self.used is None else tuple(names[j] for j in self.used)
 
     @property
     def reads_numbers_alone(self) -> bool:
-        """Return True where every column is read as numbers: no dates, no levels, no labels."""
+        """Return whether every column is read as numbers: there are no dates, levels or labels."""
         return self.numbers.issuperset(self.columns(weighted=False))
 
     @property
     def numbers(self) -> frozenset[str]:
-        """Return the columns that are read as numbers, and as nothing else."""
+        """Return the columns that are read only as numbers."""
         kinds = [(feature.name, feature.column.kind) for feature in self.features]
         kinds.append((self.target.name, self.target.kind if self.target.positive is None else "level"))
         weights = () if self.weights is None else self.weights.names
@@ -127,88 +133,88 @@ class Coder:
 
     @property
     def has_loss_weights(self) -> bool:
-        """Return whether rows have a weight of their loss beside the response."""
+        """Return whether the loss of each row has a weight."""
         return self.weights is not None and not self.weights.in_rows
 
     def columns(self, labelled: bool = True, weighted: bool = True) -> tuple[str, ...]:
         """Return the columns of the table that are read."""
-        names = [feature.name for feature in self.features]
-        beside = self.weights.names if weighted and self.weights is not None else ()
-        return tuple(dict.fromkeys([*names, *([self.target.name] if labelled else []), *beside]))
+        features = [feature.name for feature in self.features]
+        weights = self.weights.names if weighted and self.weights is not None else ()
+        return tuple(dict.fromkeys([*features, *([self.target.name] if labelled else []), *weights]))
 
     def rows(self, block: Cells, labelled: bool = True, weighted: bool = True) -> EncodedRows:
-        """Return the rows of a block as numbers, each decided by itself.
+        """Return the rows of a block as numbers, each encoded by itself.
 
-        For least squares a row and its response are multiplied by the root of the weight; otherwise weights stand
-        beside the responses and multiply the losses.
+        For least squares a row and its response are multiplied by the root of the weight; otherwise weights are
+        returned and multiply the losses.
 
         Args:
             block: cells of the columns that are read.
             labelled: whether the response is read; otherwise it is 0.
             weighted: whether weights and exposures are applied.
         """
-        x = np.empty((len(self.all_names), block.rows)).T  # by columns, as the cells come
+        x = np.empty((len(self.all_names), block.rows)).T  # stored by columns, as cells are
         y = np.zeros(block.rows)
-        x[:, 0], at = 1.0, int(self.choices.intercept)
+        x[:, 0], start = 1.0, int(self.choices.intercept)
         if labelled:
             y, _ = self.target.encode(block.columns[self.target.name], self.decimal)
         for feature in self.features:
-            part, gaps = feature.encode(block.columns[feature.name], self.decimal)
+            columns, gaps = feature.encode(block.columns[feature.name], self.decimal)
             if self.choices.missing == "public-median":
-                part = feature.filled(part, gaps)
-            x[:, at : at + part.shape[1]] = part
-            at += part.shape[1]
+                columns = feature.filled(columns, gaps)
+            x[:, start : start + columns.shape[1]] = columns
+            start += columns.shape[1]
         if self.used is not None:
             x = x[:, list(self.used)]
         weights = None
         if weighted and self.weights is not None:
-            with np.errstate(all="ignore"):  # what overflows is not finite, and counts as an empty row
+            with np.errstate(all="ignore"):  # an overflow is not finite, so the row becomes zeros
                 weights = self.weights.values(block, self.decimal)
                 y = self.weights.rates(y, block, self.decimal)
                 if self.weights.in_rows:
-                    roots = np.sqrt(weights)
-                    x, y, weights = x * roots[:, None], y * roots, None
+                    root_weights = np.sqrt(weights)
+                    x, y, weights = x * root_weights[:, None], y * root_weights, None
         if self.expected is not None and labelled:
             y = np.where(np.isfinite(y), y, _predicted(x, self.expected))
-        finite = np.isfinite(y) & np.all(np.isfinite(x), axis=1)
+        complete = np.isfinite(y) & np.all(np.isfinite(x), axis=1)
         if weights is not None:
-            finite &= np.isfinite(weights)
-            weights[~finite] = 0.0
-        if not np.all(finite):
-            x[~finite], y[~finite] = 0.0, 0.0
-        return EncodedRows(x, y, finite, weights)
+            complete &= np.isfinite(weights)
+            weights[~complete] = 0.0
+        if not np.all(complete):
+            x[~complete], y[~complete] = 0.0, 0.0
+        return EncodedRows(x, y, complete, weights)
 
     def columns_to_leave_out(self, block: Cells) -> list[str]:
-        """Return the fewest columns, those with most gaps first, without which enough public rows have no gap.
+        """Return the fewest columns, by decreasing number of gaps, without which enough public rows are complete.
 
-        Enough rows are twice the number of columns that are left. Empty where no choice gives so many.
+        At least twice as many complete rows as remaining columns are enough. Empty where no choice gives as many.
         """
         masks = {f.name: f.encode(block.columns[f.name], self.decimal)[1].missing for f in self.features}
         widths = {feature.name: len(feature.names) for feature in self.features}
         by_gaps = sorted(masks, key=lambda name: -int(masks[name].sum()))
-        for last in range(1, len(by_gaps)):
-            rest = by_gaps[last:]
-            complete = ~np.any([masks[name] for name in rest], axis=0)
-            if int(complete.sum()) >= 2 * (1 + sum(widths[name] for name in rest)):
-                return by_gaps[:last]
+        for count in range(1, len(by_gaps)):
+            remaining = by_gaps[count:]
+            complete = ~np.any([masks[name] for name in remaining], axis=0)
+            if int(complete.sum()) >= 2 * (1 + sum(widths[name] for name in remaining)):
+                return by_gaps[:count]
         return []
 
     def unfilled(self, block: Cells, labelled: bool = True) -> list[str]:
-        """Return columns for which a row is left out although gaps are filled: a response, or an unknown category."""
+        """Return columns whose gaps are not filled by medians, and occur: the response, and unknown categories."""
         without_other_level = [feature for feature in self.features if feature.other_level is None]
         gaps = {f.name: f.encode(block.columns[f.name], self.decimal)[1].unseen for f in without_other_level}
         if labelled:
-            _, lacking = self.target.encode(block.columns[self.target.name], self.decimal)
-            gaps[self.target.name] = lacking.missing | lacking.unseen
+            _, gaps_of_response = self.target.encode(block.columns[self.target.name], self.decimal)
+            gaps[self.target.name] = gaps_of_response.missing | gaps_of_response.unseen
         return [name for name in self.columns(labelled) if name in gaps and np.any(gaps[name])]
 
     def check(self, blocks: Iterable[Cells], whose: str, labelled: bool = True) -> None:
-        """Refuse gaps under the strict policies, naming columns that are public.
+        """Check that there are no gaps that a strict policy refuses.
 
-        Of a private table this is an answer about its rows that no noise protects: outside the guarantee.
+        For a private table the answer depends on its rows without noise, outside the guarantee.
 
         Raises:
-            InputError: a gap that the policy refuses.
+            InputError: there are; its facts name public columns.
         """
         missing: set[str] = set()
         unseen: set[str] = set()
@@ -224,11 +230,12 @@ class Coder:
             raise InputError(TableMessage.MISSING_VALUES, table=whose, columns=self._ordered(missing))
 
     def _ordered(self, names: set[str]) -> list[str]:
+        """Return these names in the order of the columns."""
         return [name for name in self.columns() if name in names]
 
 
 def _predicted(x: np.ndarray, coefficients: tuple[float, ...]) -> np.ndarray:
-    """Return ``x'beta`` (k,) of each row by itself, 0 where that is not finite."""
+    """Return the predictors ``x'beta`` (k,), 0 where one is not finite; columns are added in order."""
     total = np.zeros(len(x))
     with np.errstate(all="ignore"):
         for column, coefficient in zip(x.T, coefficients, strict=True):
@@ -237,10 +244,10 @@ def _predicted(x: np.ndarray, coefficients: tuple[float, ...]) -> np.ndarray:
 
 
 def check_width(coder: Coder) -> None:
-    """Refuse a design that is too wide, or has names that no table heading shows.
+    """Check the number of columns of a design and the lengths of their names.
 
     Raises:
-        InputError: more columns than can be used, or a name of the public table that is too long.
+        InputError: too many columns, or a public name that is too long.
     """
     count = len(coder.all_names)
     if count > MAX_FEATURES:
@@ -259,43 +266,45 @@ def row_blocks(
     parsed: ParsedNumbers | None = None,
     people: Persons | None = None,
 ) -> Callable[[], Iterator[Block]]:
-    """Return what :class:`pmtcore.base.private_rows.PrivateRows` calls once a pass.
+    """Return the function that yields the blocks of a pass, for :class:`pmtcore.base.private_rows.PrivateRows`.
 
-    Nothing is read before the first pass. Of a table whose text lies in memory the first pass keeps the numbers for the
-    next ones, where they fit (a public figure: rows times columns).
+    Nothing is read before the first pass. If the table is text in memory and the numbers fit (which depends on the
+    numbers of rows and columns), the first pass caches them for the next ones.
 
     Args:
         source: of the table.
-        coder: how its rows become numbers.
-        dialect: how its text is read.
+        coder: rules for its rows.
+        dialect: of its text.
         n: number of rows.
-        parsed: where another pass may have left the numbers of all rows; a pass that finds them there reads nothing.
-        people: whose numbers are a last column of the features; ``None``: there is none.
+        parsed: numbers of all rows that another pass may have stored; a pass that gets them reads nothing.
+        people: persons, whose numbers become the last column of the features; ``None``: no such column.
     """
     names = coder.columns() if people is None else tuple(dict.fromkeys([*coder.columns(), people.column]))
     keep = source.in_memory and n * (len(coder.names) + 1) * 8 <= KEPT_BYTES
-    waiting: list[Block] = []
-    numeric = reading_numbers(source, coder.numbers)
+    cached_blocks: list[Block] = []
+    numeric_source = reading_numbers(source, coder.numbers)
 
     def blocks() -> Iterator[Block]:
-        if waiting:
-            yield from waiting
+        if cached_blocks:
+            yield from cached_blocks
             return
-        fresh: list[Block] = []
-        known = None if parsed is None else parsed.taken()
-        read = numeric.blocks(names, dialect) if known is None else known
-        for block in threads.in_order((partial(_block, coder, cells, people) for cells in read), threads.readers()):
+        new_blocks: list[Block] = []
+        parsed_blocks = None if parsed is None else parsed.taken()
+        source_blocks = numeric_source.blocks(names, dialect) if parsed_blocks is None else parsed_blocks
+        for block in threads.in_order(
+            (partial(_block, coder, cells, people) for cells in source_blocks), threads.readers()
+        ):
             if keep:
-                fresh.append(block)
+                new_blocks.append(block)
             yield block
-        # Never behind one another: two passes may be the first at a time, and each row counts once.
-        waiting[:] = fresh
+        # Replaced, not extended: if two first passes run at once, each row still counts once.
+        cached_blocks[:] = new_blocks
 
     return blocks
 
 
 def _block(coder: Coder, cells: Cells, people: Persons | None) -> Block:
-    """Return the features of a block, with the number of each row's person behind them, and the responses."""
+    """Return features and responses of a block; with persons, their numbers are the last column of the features."""
     rows = coder.rows(cells)
     if people is None:
         return rows.x, rows.response

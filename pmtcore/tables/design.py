@@ -1,7 +1,7 @@
-"""Rules by which rows of a table become features: from public data and the user's choices, the same for new rows.
+"""Rules by which rows of a table become features, from public data and the user's choices; also for new rows.
 
-A release keeps its design in plain fields, so that whoever has the record can predict: which columns, how each is read,
-the levels and their reference, the formula with its state from public rows. Nothing in it comes from a private row.
+The record of a release has its design in plain fields, so that its reader can predict: the columns, how each is read,
+levels and reference, the formula with its state from public rows. Nothing in it comes from a private row.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ from pmtcore.tables.table import Table
 if TYPE_CHECKING:
     from pmtcore.tables.formula import Expansion
 
-_TRUE = ("true", "1")  # a truth value by its name, or as the number that a formula reads
+_TRUE = ("true", "1")  # the label of a true value, by name or as the number that a formula reads
 
 
 @dataclass(frozen=True)
 class Design:
-    """Rules by which any row of such tables becomes features.
+    """Rules by which rows of tables with these columns become features.
 
     Attributes:
-        labels: of the public target, where it has labels.
-        written: how the public rows write the labels: as ``number``, ``text`` or ``boolean``.
+        coder: of the columns, or of those that the formula makes.
+        expansion: the formula with its state; ``None`` without one.
+        labels: levels of the public target, where it has labels.
+        written: type of these labels in the public rows: ``number``, ``text`` or ``boolean``.
     """
 
     coder: Coder
@@ -43,11 +45,11 @@ class Design:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Return columns of a table that are used."""
+        """Return the columns of a table that are used for features."""
         return self.coder.columns(labelled=False, weighted=False) if self.expansion is None else self.expansion.inputs
 
     def features(self, rows: Table) -> tuple[np.ndarray, np.ndarray]:
-        """Return features (k, d) of new rows, and which rows (k,) have all their values.
+        """Return features (k, d) of new rows, and whether each row (k,) is complete.
 
         Raises:
             InputError: a column is missing.
@@ -62,7 +64,7 @@ class Design:
         return np.vstack([part.x for part in parts]), np.concatenate([part.complete for part in parts])
 
     def classes(self) -> np.ndarray:
-        """Return the two labels, the one that counts as 1 last; numbers and truth values where the labels are such."""
+        """Return the two labels (2,), the one that counts as 1 last, in their type in the public rows."""
         coding = self.coder.target
         positive = coding.positive or "1"
         others = coding.others or tuple(label for label in self.labels if label != positive)
@@ -100,10 +102,10 @@ class Design:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Design:
-        """Return the design with these plain fields.
+        """Return the design in plain fields.
 
         Raises:
-            InputError: another form.
+            InputError: they have another form.
         """
         with reraised_as(InputError(TableMessage.DESIGN_UNREADABLE), KeyError, TypeError, ValueError, AttributeError):
             features = tuple(_feature(one) for one in fields["columns"])
@@ -143,16 +145,17 @@ def _feature_fields(feature: Feature) -> dict[str, Any]:
 
 
 def _feature(fields: Mapping[str, Any]) -> Feature:
+    """Return the feature in plain fields."""
     name, kind = str(fields["name"]), fields["kind"]
     if "dummies" not in fields:
         fill = fields.get("fill")
         return Feature(Column(name, kind), float("nan") if fill is None else float(fill))
-    home = fields["home"]
+    other_level = fields["home"]
     return Feature(
         Column(name, kind, tuple(map(str, fields["levels"]))),
         0.0,
         tuple(map(str, fields["dummies"])),
         frozenset(map(str, fields["merged"])),
-        None if home is None else str(home),
+        None if other_level is None else str(other_level),
         str(fields["reference"]),
     )

@@ -1,7 +1,7 @@
-"""How a text file writes a table: separator, quotes, decimal mark, encoding. Decided by public text only.
+"""Dialect of a text file: separator, quotes, decimal mark, encoding, all inferred from public text.
 
-Of a public file everything may be looked at. Of a private file only the header line is: its separator and its
-names. The rest of a private file's dialect is the public one (decision 0016).
+A public file may be read as a whole for it. In a private file only the header line is read, for its separator and
+names; the rest of its dialect is that of the public file (decision 0016).
 """
 
 import csv
@@ -21,12 +21,12 @@ ENCODINGS = ("utf-8", "latin-1", "cp1252")
 QUOTING = ("double", "none", "multiline")
 DECIMALS = (".", ",", "either")
 BOM = b"\xef\xbb\xbf"
-_WINDOWS = re.compile(b"[\x80-\x9f]")  # letters and signs of Windows-1252 (the euro's), which Latin-1 does not have
+_WINDOWS = re.compile(b"[\x80-\x9f]")  # characters of Windows-1252, such as the euro sign, that Latin-1 lacks
 _UTF32 = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
 _UTF32_UNMARKED = re.compile(rb"[ -~]\x00\x00\x00[ -~]\x00\x00\x00|\x00\x00\x00[ -~]\x00\x00\x00[ -~]")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _UTF16_UNMARKED = re.compile(rb"[ -~]\x00[ -~]\x00|\x00[ -~]\x00[ -~]")
-_SEPARATOR_NOTE = re.compile(r'\s*"?sep=.?"?\s*\Z', re.IGNORECASE)  # the first line of files for Excel
+_SEPARATOR_NOTE = re.compile(r'\s*"?sep=.?"?\s*\Z', re.IGNORECASE)  # first line of some files for Excel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +34,13 @@ class Dialect(JsonFields):
     """Rules for reading text, public.
 
     Attributes:
-        encoding: of every cell; bytes that are not of it are replaced, in their cell only.
+        encoding: of every cell; invalid bytes are replaced, within their cell.
         decimal: the decimal mark; ``either``: a point, or a single comma in a file that commas do not separate.
-        quoting: ``double``: a cell in double quotes may hold separators, and every line of a private file is a row;
-            ``none``: quotes are characters like others; ``multiline``: a cell in double quotes may hold line breaks
-            in a private file too. Its price: a stray quote in one row may change how others are read and n itself,
-            so a release is a lab record.
-        row_names: whether every row starts with a name that the header does not have (R's ``write.table``).
+        quoting: ``double``: a cell in double quotes may have separators, and every line of a private file is a row;
+            ``none``: quotes have no special meaning; ``multiline``: a cell in double quotes may have line breaks in a
+            private file too. A stray quote in one row may then change other rows and n, so a release is only a lab
+            record.
+        row_names: whether every row starts with a name that the header lacks (R's ``write.table``).
     """
 
     encoding: str = "utf-8"
@@ -63,7 +63,7 @@ class Dialect(JsonFields):
 
 @dataclass(frozen=True)
 class Header:
-    """First line of a text file: the separator of its cells, and the names."""
+    """Header of a text file: separator of cells, and column names."""
 
     separator: str
     names: tuple[str, ...]
@@ -74,26 +74,26 @@ _OTHER_FORM = re.compile(r"""\s*(?:\{\s*["}]|\[\s*[\[{]|<(?:[!?]|html|table))"""
 
 
 def header_of(line: bytes, where: str, hide_names: bool) -> Header:
-    """Parse the header of a file, from its first line that is not blank.
+    """Parse the header of a file, its first line that is not blank.
 
     Args:
         line: the line.
         where: name of the file in messages.
-        hide_names: leave names out of messages, since they are private.
+        hide_names: whether column names are private, and left out of messages.
 
     Raises:
-        InputError: no header row, one column, a name missing or twice; the message never contains a private name.
+        InputError: there is no header, only one column, or a name is missing or repeated.
     """
     if line.startswith(_UTF32) or _UTF32_UNMARKED.match(line):
         raise InputError(TableMessage.UTF32, where=where)
     if line.startswith(_UTF16) or _UTF16_UNMARKED.match(line):
         raise InputError(TableMessage.UTF16, where=where)
-    # Behind a lone carriage return are rows, of which nothing may depend.
-    names_alone, carriage_return, _ = line.partition(b"\r")
-    text = decoded_line(names_alone)
-    # In JSON and in HTML all rows are in this line: which sentence follows would depend on them.
-    odd = "\x00" in text or _OTHER_FORM.match(text) is not None
-    if odd or sum(not (c.isprintable() or c == "\t") for c in text) > len(text) // 100:
+    # Rows may follow a lone carriage return; nothing may depend on them.
+    first_line, carriage_return, _ = line.partition(b"\r")
+    text = decoded_line(first_line)
+    # In JSON and HTML all rows are in this line, so they get one message whatever they are.
+    is_other_form = "\x00" in text or _OTHER_FORM.match(text) is not None
+    if is_other_form or sum(not (c.isprintable() or c == "\t") for c in text) > len(text) // 100:
         raise InputError(TableMessage.NOT_A_TABLE, where=where)
     if carriage_return:
         raise InputError(TableMessage.CARRIAGE_RETURNS, where=where)
@@ -114,7 +114,7 @@ def check_names(names: Sequence[str], where: str, hide_names: bool) -> None:
     """Check the names of the columns.
 
     Raises:
-        InputError: too many columns, or a name that is missing or there twice.
+        InputError: there are too many, or a name is missing or repeated.
     """
     if len(names) > MAX_COLUMNS:
         raise InputError(TableMessage.TOO_MANY_COLUMNS, where=where, count=len(names), limit=MAX_COLUMNS)
@@ -123,20 +123,20 @@ def check_names(names: Sequence[str], where: str, hide_names: bool) -> None:
     if any(not name for name in names):
         number = list(names).index("") + 1
         raise InputError(TableMessage.UNNAMED_COLUMN, where=where, number=number)
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
         if hide_names:
-            places = [at for at, name in enumerate(names, 1) if name == twice[0]]
-            raise InputError(TableMessage.NAME_TWICE, where=where, places=places)
-        raise InputError(TableMessage.NAMES_TWICE, where=where, columns=twice)
+            numbers = [number for number, name in enumerate(names, 1) if name == repeated[0]]
+            raise InputError(TableMessage.NAME_TWICE, where=where, places=numbers)
+        raise InputError(TableMessage.NAMES_TWICE, where=where, columns=repeated)
 
 
 def public_dialect(data: bytes, header: Header, where: str) -> Dialect:
-    """Infer the dialect of a public text, all of whose lines may be read.
+    """Infer the dialect of a public text.
 
     Args:
-        data: the whole text, or its first megabytes.
-        header: its header.
+        data: the text, or its first megabytes.
+        header: of the text.
         where: name of the file in messages.
 
     Raises:
@@ -146,7 +146,7 @@ def public_dialect(data: bytes, header: Header, where: str) -> Dialect:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        if error.start < len(data) - 4:  # else: a character that the end of the sample cuts
+        if error.start < len(data) - 4:  # otherwise the end of the sample cuts a character
             encoding = "cp1252" if _WINDOWS.search(data) else "latin-1"
         text = data.decode(encoding, "replace")
     lines = [line for line in text.splitlines() if line.strip()][1:]
@@ -162,7 +162,7 @@ def public_dialect(data: bytes, header: Header, where: str) -> Dialect:
 
 
 def decoded_line(line: bytes) -> str:
-    """Decode a header line, whatever its encoding."""
+    """Decode a header line as UTF-8, or else as Windows-1252 or Latin-1."""
     line = line.removeprefix(BOM)
     try:
         return line.decode("utf-8")
@@ -170,8 +170,8 @@ def decoded_line(line: bytes) -> str:
         return line.decode("cp1252" if _WINDOWS.search(line) else "latin-1", "replace")
 
 
-def _fit(lines: list[str], header: Header, quoting: str, more: int = 0) -> float:
-    """Return the share of lines with as many cells as the header has names, plus ``more``."""
+def _fit(lines: list[str], header: Header, quoting: str, additional: int = 0) -> float:
+    """Return the share of lines with as many cells as the header has names, plus ``additional``."""
     quotes: Literal[0, 3] = csv.QUOTE_NONE if quoting == "none" else csv.QUOTE_MINIMAL
     count = 0
     for line in lines[:5000]:
@@ -179,7 +179,7 @@ def _fit(lines: list[str], header: Header, quoting: str, more: int = 0) -> float
             cells = next(csv.reader([line], delimiter=header.separator, quoting=quotes, skipinitialspace=True))
         except (csv.Error, StopIteration):
             continue
-        count += len(cells) == len(header.names) + more
+        count += len(cells) == len(header.names) + additional
     return count / max(len(lines[:5000]), 1)
 
 
@@ -192,16 +192,16 @@ def _is_number(cell: str) -> bool:
 
 
 def _decimal(lines: list[str], separator: str) -> str:
-    """Infer the decimal mark of public numbers; ``either`` where none has one.
+    """Infer the decimal mark of public numbers; ``either`` where no number has a mark.
 
-    Three digits after a single mark may be thousands: other numbers decide first.
+    A single mark before three digits may separate thousands, so numbers of other forms are looked at first.
     """
     if separator == ",":
         return "."
     cells = [cell.strip().strip('"') for line in lines[:200] for cell in line.split(separator)]
-    for after in (r"(?:\d{0,2}|\d{4,})", r"\d*"):
+    for digits in (r"(?:\d{0,2}|\d{4,})", r"\d*"):
         for mark, other in ((".", ","), (",", ".")):
-            form = rf"[+-]?\d{{1,3}}(?:\{other}\d{{3}})+\{mark}\d*|[+-]?\d*\{mark}{after}(?:[eE][+-]?\d+)?"
-            if any(re.fullmatch(form, cell) and re.search(r"\d", cell) for cell in cells):
+            pattern = rf"[+-]?\d{{1,3}}(?:\{other}\d{{3}})+\{mark}\d*|[+-]?\d*\{mark}{digits}(?:[eE][+-]?\d+)?"
+            if any(re.fullmatch(pattern, cell) and re.search(r"\d", cell) for cell in cells):
                 return mark
     return "either"

@@ -1,11 +1,11 @@
 """Features and responses: from the cells of a column to its part of the design matrix, or to the responses.
 
-Categories become one column per public level but one (the most frequent, as reference), with an intercept or
-without: a complete set of dummies is collinear with an intercept, and without one it would be an intercept in
-disguise. A category that the public table does not have counts as ``other`` where the public rows have such a
-level, rare public categories merged; elsewhere it is missing: never the reference.
+Categories become one dummy column for each public level except the most frequent, which is the reference. This is so
+with an intercept, with which a complete set of dummies would be collinear, and without, where it would include one. A
+category that the public table lacks counts as ``other`` where rare public categories were merged into such a level;
+otherwise it is missing, and never the reference.
 
-A response is a number as it is, or a label coded as 0 or 1 by a rule that only public data and the user decide.
+A response is a number, or a label coded as 0 or 1 by a rule from public data and the user's choices.
 """
 
 import re
@@ -36,18 +36,19 @@ from pmtcore.tables.kinds import (
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column
 
-_SLASHED = re.compile(r"[0-9]{1,4}[/-][0-9]{1,2}[/-][0-9]{1,4}.*")  # a date whose order a cell does not tell
-_FEWEST_ROWS = 2  # a level seen once is a dummy that one public row decides
-# Behind what counts as missing, where other missing values are filled.
+# A date whose order of day and month the cell does not determine.
+_SLASHED = re.compile(r"[0-9]{1,4}[/-][0-9]{1,2}[/-][0-9]{1,4}.*")
+_LEAST_ROWS_OF_LEVEL = 2  # public rows of a level with a dummy: with one row, that row would determine its effect
+# Added to what counts as missing, where other gaps are filled.
 _UNFILLED = ", and are not filled (the row is replaced by zeros)"
 # Of texts that cannot be read a note names so many, by so many of their letters.
 _MOST_TEXTS, _LETTERS = 3, 40
-_YES = ("1", "yes", "y", "true", "t", "positive", "pos")
+_POSITIVE_LABELS = ("1", "yes", "y", "true", "t", "positive", "pos")
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """Masks of the rows (k,) of a block that lack a value: missing ones, and unknown categories."""
+    """Masks (k,) of the rows of a block with a missing value, and with an unseen level."""
 
     missing: np.ndarray
     unseen: np.ndarray
@@ -55,14 +56,16 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Feature:
-    """One column of the schema as features.
+    """Rule by which a column becomes one or several features.
 
     Attributes:
-        column: how its cells are read; the levels of a category are the dummies, the reference, the merged ones.
-        fill: what a missing number becomes under the policy ``public-median``.
-        dummies: levels with a column of their own; ``None`` for numbers and dates.
-        other_level: the dummy of merged and unknown levels, ``None`` where there is none.
-        reference: the level that the dummies are compared with.
+        column: rule for its cells; the levels of a category are the dummies, the reference and the merged ones.
+        fill: number in place of a missing one under the policy ``public-median``.
+        dummies: levels with a feature of their own; ``None`` for numbers and dates.
+        merged: rare levels that count as ``other_level``.
+        other_level: dummy of merged and unseen levels, ``None`` where there is none.
+        reference: level without a dummy.
+        notes: on how the column is read.
     """
 
     column: Column
@@ -84,23 +87,23 @@ class Feature:
         return (self.name,) if self.dummies is None else tuple(f"{self.name}={level}" for level in self.dummies)
 
     def encode(self, column_cells: pa.Array, decimal: str | None) -> tuple[np.ndarray, Gaps]:
-        """Encode cells as features (k, w), NaN where there is no value, and return the gaps."""
+        """Return the features (k, w) of cells, NaN where there is no value, and the gaps."""
         values = self.column.read(column_cells, decimal)
         missing = np.isnan(values)
         if self.dummies is None:
             return values[:, None], Gaps(missing, np.zeros(len(values), dtype=bool))
         unseen = values == cells.UNSEEN
-        block = self._table()[np.where(missing | unseen, len(self.column.levels), values).astype(np.int64)]
+        block = self._dummy_rows()[np.where(missing | unseen, len(self.column.levels), values).astype(np.int64)]
         if self.other_level is not None:
             block[unseen] = [float(level == self.other_level) for level in self.dummies]
         return block, Gaps(missing, unseen)
 
     def filled(self, block: np.ndarray, gaps: Gaps) -> np.ndarray:
-        """Fill in missing values: the public median, or the reference; unknown categories stay unknown."""
+        """Replace missing values by the public median, or by the reference level; unseen levels are not replaced."""
         return np.where(gaps.missing[:, None], self.fill, block)
 
-    def _table(self) -> np.ndarray:
-        """Return the dummies of each known level, and a last row of NaN."""
+    def _dummy_rows(self) -> np.ndarray:
+        """Return the dummies of each known level (a row each), and a last row of NaN."""
         dummies = self.dummies or ()
         places = [self.other_level if level in self.merged else level for level in self.column.levels]
         rows = [[float(place == dummy) for dummy in dummies] for place in places]
@@ -108,22 +111,28 @@ class Feature:
 
 
 def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: str | None) -> Feature:
-    """Make a feature from the public cells of its column.
+    """Return the feature that the public cells of a column determine.
+
+    Args:
+        rule: for the column, from the schema.
+        public: its public cells.
+        choices: of the user.
+        decimal: decimal mark of the public table.
 
     Raises:
-        InputError: no value at all, too many categories, or fewer than two.
+        InputError: the column has no value, too many categories, or fewer than two.
     """
     declared = choices.levels.get(rule.name, ())
     kind = as_kind(choices.kinds.get(rule.name, "level" if declared else rule.kind))
     if kind in LEVELS:
         counts = schema.frequencies(public)
-        if kind == WITH_UNKNOWN and (blank := _blank(public)):
+        if kind == WITH_UNKNOWN and (blank := _missing_count(public)):
             counts = {**counts, UNKNOWN: counts.get(UNKNOWN, 0) + blank}
         return _categories(rule.name, counts, choices, kind, decimal=decimal)
     numbers = tuple(declared) if kind in (CODED, CAPPED) else ()
     values = schema.values(public, kind, decimal, name=rule.name, levels=numbers)
     if not np.any(np.isfinite(values)):
-        empty = _blank(public) == len(public)
+        empty = _missing_count(public) == len(public)
         raise InputError(TableMessage.EMPTY_COLUMN if empty else TableMessage.NOTHING_READ, column=rule.name, form=kind)
     notes = []
     like = schema.example(_first_texts(public), kind, decimal) if number_format(kind) is not None else ""
@@ -141,7 +150,7 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     elif (identifier := schema.as_identifier(rule.name, values)) is not None:
         notes.append(Note(identifier, column=rule.name))
     readable = schema.values(public, "number", decimal) if numbers else values
-    lost = int(np.sum(np.isnan(readable))) - _blank(public)
+    lost = int(np.sum(np.isnan(readable))) - _missing_count(public)
     if lost > 0:
         cells_lost = TableNote.UNREADABLE_CELL if lost == 1 else TableNote.UNREADABLE_CELLS
         form = f"number like {like}" if like else "date" if kind in DATES else "number"
@@ -154,7 +163,7 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
 
 
 def date_note(name: str, kind: str) -> Note:
-    """Return how the dates of a column are read."""
+    """Return the note on how the dates of a column are read."""
     if kind in ORDERS:
         return Note(TableNote.SLASHED_DATES, column=name, first=ORDERS[kind])
     return Note(TableNote.DATES, column=name)
@@ -171,16 +180,17 @@ def _first_texts(public: pa.ChunkedArray) -> Iterator[str | None]:
         yield from cells.texts(chunk).to_pylist()
 
 
-def _blank(public: pa.ChunkedArray) -> int:
+def _missing_count(public: pa.ChunkedArray) -> int:
+    """Return the number of missing cells of a public column."""
     return sum(cells.texts(chunk).null_count for chunk in public.chunks)
 
 
 def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind, *, decimal: str | None) -> Feature:
-    """Make the feature of a categorical column: public levels with at least two rows, or the declared among them."""
+    """Return the feature of a categorical column: its public levels with two rows or more, if declared those alone."""
     declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
     if declared and kind == WITH_UNKNOWN:
         declared.add(UNKNOWN)
-    alike = schema.spelled_alike(counts) if kind == "caseless" else []
+    spellings = schema.spelled_alike(counts) if kind == "caseless" else []
     if kind == "caseless":
         declared = set(schema.merged_spellings(dict.fromkeys(sorted(declared), 1)))
         counts = schema.merged_spellings(counts, declared)
@@ -195,19 +205,21 @@ def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind,
         raise InputError(
             message, column=name, count=len(counts), limit=MAX_LEVELS, example=example, form=written, orders=orders
         )
-    often = sorted(k for k, count in counts.items() if count >= _FEWEST_ROWS and (not declared or k in declared))
-    if len(often) < 2:
+    frequent = sorted(
+        k for k, count in counts.items() if count >= _LEAST_ROWS_OF_LEVEL and (not declared or k in declared)
+    )
+    if len(frequent) < 2:
         raise InputError(TableMessage.ONE_CATEGORY, column=name)
-    reference = max(often, key=lambda level: (counts[level], level))
-    dummies = [level for level in often if level != reference]
-    few = declared - set(often)
-    rare = (set(counts) - set(often)) | few
-    if sum(counts.get(level, 0) for level in rare) >= _FEWEST_ROWS and OTHER not in often:
+    reference = max(frequent, key=lambda level: (counts[level], level))
+    dummies = [level for level in frequent if level != reference]
+    declared_rare = declared - set(frequent)
+    rare = (set(counts) - set(frequent)) | declared_rare
+    if sum(counts.get(level, 0) for level in rare) >= _LEAST_ROWS_OF_LEVEL and OTHER not in frequent:
         dummies.append(OTHER)
     other_level = OTHER if OTHER in dummies else None
     levels = tuple(dict.fromkeys([*dummies, reference, *sorted(rare)]))
     known = levels if other_level is not None else tuple(level for level in levels if level not in rare)
-    notes = [Note(TableNote.READ_ALIKE, column=name, levels=alike)] if alike else []
+    notes = [Note(TableNote.READ_ALIKE, column=name, levels=spellings)] if spellings else []
     notes += [Note(TableNote.MISSING_AS_LEVEL, column=name, label=UNKNOWN)] if kind == WITH_UNKNOWN else []
     return Feature(
         Column(name, kind, known), 0.0, tuple(dummies), frozenset(rare), other_level, reference, tuple(notes)
@@ -215,9 +227,9 @@ def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind,
 
 
 def category_notes(features: Sequence[Feature], choices: Choices) -> tuple[str, ...]:
-    """Describe the treatment of each kind of category: one sentence for all columns to which it applies."""
-    # An unknown category is no gap: the policy that fills gaps leaves it unknown.
-    lost = f"missing{_UNFILLED if choices.missing == 'public-median' else ''}"
+    """Return notes on the treatment of categories, one for all columns that it applies to."""
+    # The policy that fills missing values does not fill unseen levels.
+    missing = f"missing{_UNFILLED if choices.missing == 'public-median' else ''}"
     categorical = [one for one in features if one.dummies is not None]
     if not categorical:
         return ()
@@ -226,12 +238,12 @@ def category_notes(features: Sequence[Feature], choices: Choices) -> tuple[str, 
         if alike := schema.spelled_alike(one.column.levels):
             notes.append(Note(TableNote.SPELLINGS, column=one.name, levels=alike))
         if one.merged:
-            become = lost if one.other_level is None else repr(one.other_level)
-            notes.append(Note(TableNote.RARE_LEVELS, column=one.name, become=become, levels=sorted(one.merged)))
-    for become, homes in ((lost, False), (repr(OTHER), True)):
-        names = [one.name for one in categorical if (one.other_level is not None) == homes]
+            treatment = missing if one.other_level is None else repr(one.other_level)
+            notes.append(Note(TableNote.RARE_LEVELS, column=one.name, become=treatment, levels=sorted(one.merged)))
+    for treatment, has_other in ((missing, False), (repr(OTHER), True)):
+        names = [one.name for one in categorical if (one.other_level is not None) == has_other]
         if names and choices.unseen == "other":
-            notes.append(Note(TableNote.UNKNOWN_LEVELS, columns=names, become=become))
+            notes.append(Note(TableNote.UNKNOWN_LEVELS, columns=names, become=treatment))
     return tuple(notes)
 
 
@@ -240,9 +252,11 @@ class Coding:
     """Rule by which a target column becomes responses.
 
     Attributes:
+        name: of the column.
+        family: of the response.
         positive: the level that counts as 1; ``None`` for a numeric response.
         others: levels that count as 0; ``None``: every other level does.
-        kind: how cells of a numeric response are read; ``caseless`` for labels whatever their capitals and blanks.
+        kind: how cells of a numeric response are read; ``caseless`` for labels in any capitals and blanks.
     """
 
     name: str
@@ -253,11 +267,11 @@ class Coding:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return which level is modelled, in words."""
+        """Return the note on which level is modelled, for labels."""
         return () if self.positive is None else (Note(TableNote.MODELLED, column=self.name, label=self.positive),)
 
     def encode(self, column: pa.Array, decimal: str | None) -> tuple[np.ndarray, Gaps]:
-        """Return responses (k,), NaN where there is none, and the gaps: a label that is neither counts as missing."""
+        """Return responses (k,), NaN where there is none, and the gaps; other labels are missing."""
         if self.positive is None:
             values = Column(self.name, self.kind).read(column, decimal)
             return values, Gaps(np.isnan(values), np.zeros(len(values), dtype=bool))
@@ -276,12 +290,20 @@ def coding(
     decimal: str | None = ".",
     kind: Kind = "number",
 ) -> Coding:
-    """Return the rule for a target column, from public values (``None``: unlabelled) and the user's declaration.
+    """Return the rule for a target column.
+
+    Args:
+        public: its public cells; ``None``: the public table does not have it.
+        name: of the column.
+        family: of the response.
+        positive: declared label that counts as 1; ``None``: inferred from two public labels.
+        decimal: decimal mark of the public table.
+        kind: how its cells are read.
 
     Raises:
-        InputError: a label is wanted and the public values do not say which; text where a number is.
+        InputError: the public labels do not determine the two labels, or cells are not numbers.
     """
-    # A label can be the response of a linear fit too, as a 0/1 column, once a level is named.
+    # A declared label becomes a response of 0 and 1 in a linear fit too.
     if not family.binary and positive is None:
         if public is not None:
             _check_numbers(public, Column(name, kind), family, decimal)
@@ -300,11 +322,16 @@ def coding(
         return Coding(name, family, "1", ("0",), kind)
     if len(levels) != 2:
         raise InputError(TableMessage.TOO_MANY_LABELS, column=name, count=len(levels), family=family.title)
-    chosen = next((level for level in levels if level.lower() in _YES), _largest(levels))
+    chosen = next((level for level in levels if level.lower() in _POSITIVE_LABELS), _largest_label(levels))
     return Coding(name, family, chosen, tuple(level for level in levels if level != chosen), kind)
 
 
 def _check_numbers(public: pa.ChunkedArray, rule: Column, family: Family, decimal: str | None) -> None:
+    """Check that the public cells of a target are numbers, of counts not negative.
+
+    Raises:
+        InputError: they are missing, text, or negative counts.
+    """
     name, values = rule.name, schema.values(public, rule.kind, decimal)
     if not np.any(np.isfinite(values)):
         text = any(cells.texts(chunk).null_count < len(chunk) for chunk in public.chunks)
@@ -317,7 +344,8 @@ def _check_numbers(public: pa.ChunkedArray, rule: Column, family: Family, decima
         raise InputError(TableMessage.NEGATIVE_COUNTS, column=name)
 
 
-def _largest(levels: list[str]) -> str:
+def _largest_label(levels: list[str]) -> str:
+    """Return the label with the largest number; the last one where some are not numbers."""
     try:
         return max(levels, key=float)
     except ValueError:

@@ -1,11 +1,11 @@
-"""The cells of a private table as keyed hashes, for the ledger's fingerprint: each cell by itself, no cell refused.
+"""Keyed hashes of the cells of a private table, for the ledger's fingerprint; each cell is hashed by itself.
 
-Of a large table the rows are kept whose cells have the smallest quick hashes, so that memory is bounded and the same
-rows are chosen whatever their order or file. A row is chosen by any one of its telling columns: where a column is left
-out, the rows that the others chose are chosen still.
+In a large table the rows with the smallest quick hashes are chosen, so that memory is bounded and the choice does not
+depend on their order or file. Columns in which most values differ are *telling*. The quick hash of a row is the
+smallest over its telling columns: if one of them is removed, rows chosen by the others are still chosen.
 
-For agreements there are keyed digests of all cells. A plain digest of private rows would let anybody who sees it test a
-guess at them; under the ledger's key it tells only whether the tables are those that were agreed to.
+For agreements there are keyed digests of all cells. With a plain digest of private rows, any reader could test a guess
+of them; under the ledger's key it only shows whether the tables are those that were agreed to.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from pmtcore.tables.sources import Cells as Block
 from pmtcore.tables.sources import reading_numbers
 from pmtcore.tables.table import Table
 
-MOST_CELLS = 1_000_000  # hashes kept: 8 MB, and a few times that while they are sorted
-_TELLING = 8  # a column with a different value in one of so many rows tells rows apart
-_DIGITS = 5  # significant: what single precision and %.6g keep
-_FOREIGN = r"[^\x21-\x7e]"
-_POWERS = 10.0 ** np.arange(-330, 309)
-_ZERO = 330  # the place of 1 among them
-_LEAST = np.finfo(float).tiny  # positive number that is not denormal
+MOST_CELLS = 1_000_000  # most cells of the chosen rows: 8 MB, and a few times as much while they are sorted
+_ROWS_PER_VALUE = 8  # a column with at least one distinct value in so many rows is telling
+_DIGITS = 5  # significant digits, which single precision and %.6g preserve
+_NON_ASCII = r"[^\x21-\x7e]"
+_POWERS_OF_TEN = 10.0 ** np.arange(-330, 309)
+_PLACE_OF_ONE = 330  # position of 1 among them
+_SMALLEST_NORMAL = np.finfo(float).tiny  # smallest positive number that is not denormal
 _MANTISSA_BITS = 52  # of a double, below its exponent
-# By a double's exponent, the place of its power of ten, or the one below it.
-_PLACES = np.floor(np.arange(-1023, 1025) * 0.30103).astype(np.int64) + _ZERO
-_AT_ONCE = 8192  # numbers rounded at a time: what is computed of them stays in the cache
-_FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # SplitMix64's: every bit of a word moves every other
+# By the exponent of a double, the position of its power of ten, or of the one below.
+_PLACES_BY_EXPONENT = np.floor(np.arange(-1023, 1025) * 0.30103).astype(np.int64) + _PLACE_OF_ONE
+_BLOCK_NUMBERS = 8192  # numbers rounded at a time, so that they stay in the processor's cache
+_FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # multipliers of SplitMix64
 
 
 def content_digest(table: Table, key: bytes, dialect: Dialect | None = None) -> str:
-    """Return the digest of all cells of a table, in one pass over its rows, whatever the table is read from.
+    """Return the keyed digest of all cells of a table, in one pass over its rows.
 
     Args:
-        table: whose cells are read.
-        key: of the ledger, under which the digest says nothing to others.
-        dialect: how the table is written; ``None``: in the usual way.
+        table: the table.
+        key: the ledger's key.
+        dialect: of the table; ``None``: the default.
     """
     digest = hmac.new(key, repr(table.columns).encode(), hashlib.sha256)
     for block in table.source.blocks(table.columns, dialect or Dialect()):
@@ -67,7 +67,7 @@ def content_digest(table: Table, key: bytes, dialect: Dialect | None = None) -> 
 
 
 def public_digest(public: PublicData, key: bytes) -> str:
-    """Return the digest of public rows as they enter a release, or of the public moment in their place."""
+    """Return the keyed digest of the public rows, or of the public moment, that a release uses."""
     digest = hmac.new(key, repr((public.names, public.target, public.m)).encode(), hashlib.sha256)
     digest.update((public.factor if public.rows is None else public.rows).tobytes())
     return digest.hexdigest()
@@ -84,53 +84,54 @@ def hashed(
     numeric: Collection[str] = (),
     cluster: Cluster | None = None,
 ) -> HashedCells:
-    """Hash the cells of a table by their content, under the ledger's key: of all rows, or of chosen ones.
+    """Return the keyed hashes of the cells of a table, of all rows or of chosen ones.
 
     Args:
         table: the table.
-        key: of the ledger.
-        dialect: of the table; ``None``: the usual one.
+        key: the ledger's key.
+        dialect: of the table; ``None``: the default.
         watch: observer of the progress.
-        most_rows: rows that are hashed where columns tell rows apart, see :attr:`Ledger.most_rows_hashed`; ``None``: as
-            many as :data:`MOST_CELLS` allows.
-        parsed: where the numbers that are read are left for the next pass; ``None``: nowhere.
-        numeric: columns that the public schema says are numbers, which are read faster; the hashes are the same.
-        cluster: whose workers read the table and choose rows; ``None``: this process. The choice is the same.
+        most_rows: most rows that are hashed where there are telling columns, see :attr:`Ledger.most_rows_hashed`;
+            ``None``: as many as :data:`MOST_CELLS` allows.
+        parsed: stores the numbers that are read, for the next pass; ``None``: they are not stored.
+        numeric: columns that are numbers in the public schema, which are read faster, with the same hashes.
+        cluster: reads the table and chooses rows on its workers, with the same result; ``None``: this process does.
     """
     if watch is not None:
         watch.begin()
     names, source = table.columns, reading_numbers(table.source, numeric)
-    mark = Dialect().mark(table.source.separator)
-    reading = _Reading(names, dialect or Dialect(), mark, key[:HASHING_BYTES], most_rows)
-    if parsed is not None and parsed.decimal != reading.mark:
+    decimal = Dialect().mark(table.source.separator)
+    rules = _HashingRules(names, dialect or Dialect(), decimal, key[:HASHING_BYTES], most_rows)
+    if parsed is not None and parsed.decimal != rules.mark:
         parsed = None
     if parsed is not None:
         parsed.drop()
     if cluster is None:
-        chosen = reading.chosen(source.blocks(names, reading.dialect), threads.readers(), watch=watch, parsed=parsed)
+        chosen = rules.chosen(source.blocks(names, rules.dialect), threads.readers(), watch=watch, parsed=parsed)
     else:
-        first = reading.chosen(islice(source.blocks(names, reading.dialect), 1), 1)
-        of_part = replace(reading, telling=first.telling)
+        of_first_block = rules.chosen(islice(source.blocks(names, rules.dialect), 1), 1)
+        of_part = replace(rules, telling=of_first_block.telling)
         chosen = cluster.joined(parts(source), of_part.of_part, _ChosenRows.joined)
         if watch is not None:
             watch.rows(chosen.rows)
-    folded = tuple(name.strip().casefold() for name in names)
-    return HashedCells(folded, chosen.hashes(len(names), key), chosen.first(), chosen.rows)
+    folded_names = tuple(name.strip().casefold() for name in names)
+    return HashedCells(folded_names, chosen.hashes(len(names), key), chosen.first(), chosen.rows)
 
 
 class _ChosenRows:
     """Rows with the smallest quick hashes, up to a limit; the choice does not depend on their order.
 
-    The words of their cells are kept, and hashed when all rows are chosen.
+    The words of their cells are stored, and hashed when all rows are chosen.
 
     Args:
-        most: rows to choose.
-        most_telling: rows to choose where columns tell rows apart, if that is fewer. Where none does, whole rows are
-            counted, and to choose few of them would be to choose one or two different ones.
-        telling: places of the columns that tell rows apart; ``None``: the first block says.
+        most: most rows to choose.
+        most_telling: most rows to choose where there are telling columns, if that is fewer. Without such columns types
+            are counted, and few rows would have only one or two of them.
+        telling: positions of the telling columns; ``None``: the first block determines them.
 
     Attributes:
-        rows: how many were added.
+        rows: number of rows that were added.
+        telling: positions of the telling columns; ``None`` before the first block.
     """
 
     def __init__(self, most: int, most_telling: int | None = None, telling: list[int] | None = None) -> None:
@@ -140,36 +141,42 @@ class _ChosenRows:
         self._words: list[np.ndarray] = []
         self._quick: list[np.ndarray] = []
         self._count = self._near = self.rows = 0
-        self._stride = 1  # of rows that are chosen, where many are alike
+        self._stride = 1  # one of so many rows is chosen, where all have one hash
         if telling is not None:
-            self._tell(telling)
+            self._set_telling(telling)
 
-    def _tell(self, columns: list[int]) -> None:
-        """Tell rows apart by the columns at these places."""
+    def _set_telling(self, columns: list[int]) -> None:
+        """Set the telling columns, by their positions."""
         self.telling = columns
         if columns and self._most_telling is not None:
             self._most = min(self._most, self._most_telling)
 
     def add(self, words: list[np.ndarray], key: bytes, quick: np.ndarray | None = None) -> None:
-        """Add a block's columns of words (k,), with their quick hashes (k,) where they are known."""
+        """Add the rows of a block.
+
+        Args:
+            words: a column of words (k,) for each column of the table.
+            key: by which cells are hashed.
+            quick: quick hashes (k,) of the rows; ``None``: they are computed.
+        """
         if self.telling is None:
-            wide = len(words[0]) / _TELLING if words else 0
-            self._tell([j for j, column in enumerate(words) if _different(column) > max(wide, 1)])
+            least_distinct = len(words[0]) / _ROWS_PER_VALUE if words else 0
+            self._set_telling([j for j, column in enumerate(words) if _distinct_count(column) > max(least_distinct, 1)])
         if quick is None:
-            quick = _quick(words, self.telling or [], key)
-        near = np.flatnonzero(quick <= self._bound)
-        near, self._near = near[-self._near % self._stride :: self._stride], self._near + len(near)
-        self._words.append(np.column_stack([column[near] for column in words]))
-        self._quick.append(quick[near])
-        self._count += len(near)
+            quick = _quick_hashes(words, self.telling or [], key)
+        below = np.flatnonzero(quick <= self._bound)
+        below, self._near = below[-self._near % self._stride :: self._stride], self._near + len(below)
+        self._words.append(np.column_stack([column[below] for column in words]))
+        self._quick.append(quick[below])
+        self._count += len(below)
         self.rows += len(quick)
         while self._count > self._most:
-            self._fewer()
+            self._halve()
 
     def joined(self, later: _ChosenRows) -> _ChosenRows:
-        """Return what is chosen of these rows and of later ones, of which the same columns tell rows apart.
+        """Return the choice from these rows and later ones with the same telling columns.
 
-        It is what one pass over both chooses. Only of rows that are all alike it may be another number of copies.
+        It equals that of one pass over both; only of rows that are all equal the number of copies may differ.
         """
         both = _ChosenRows(self._most, self._most_telling, self.telling)
         both._bound, both._stride = min(self._bound, later._bound), max(self._stride, later._stride)
@@ -177,16 +184,16 @@ class _ChosenRows:
         for each in (self, later):
             if each._quick:
                 words, quick = np.vstack(each._words), np.concatenate(each._quick)
-                near = np.flatnonzero(quick <= both._bound)[:: both._stride // each._stride]
-                both._words.append(words[near])
-                both._quick.append(quick[near])
-                both._count += len(near)
+                below = np.flatnonzero(quick <= both._bound)[:: both._stride // each._stride]
+                both._words.append(words[below])
+                both._quick.append(quick[below])
+                both._count += len(below)
         while both._count > both._most:
-            both._fewer()
+            both._halve()
         return both
 
-    def _fewer(self) -> None:
-        """Drop half of the rows by their hashes; of rows that are all alike every other one."""
+    def _halve(self) -> None:
+        """Drop about half of the rows, those with larger hashes; of rows with one hash, every other one."""
         words, quick, bound = np.vstack(self._words), np.concatenate(self._quick), self._bound >> np.uint64(1)
         chosen = np.flatnonzero(quick <= bound)
         if len(chosen):
@@ -196,52 +203,62 @@ class _ChosenRows:
         self._words, self._quick, self._count = [words[chosen]], [quick[chosen]], len(chosen)
 
     def hashes(self, columns: int, key: bytes) -> np.ndarray:
-        """Return keyed hashes (r, d) of the chosen rows."""
+        """Return the keyed hashes (r, d) of the cells of the chosen rows."""
         return mixed(np.vstack(self._words), key) if self._words else np.empty((0, columns), dtype=np.uint64)
 
     def first(self) -> np.ndarray | None:
-        """Return a mask (r,) of the rows that a much larger table would choose too; ``None`` where all are chosen."""
+        """Return whether each row (r,) would be chosen from a table 16 times as large; ``None`` where all rows are."""
         if self._bound == np.uint64(2**64 - 1):
             return None
         return np.asarray(np.concatenate(self._quick) <= self._bound >> np.uint64(4))
 
 
-def _different(words: np.ndarray) -> int:
-    """Return how many different words there are."""
+def _distinct_count(words: np.ndarray) -> int:
+    """Return the number of distinct words."""
     ordered = np.sort(words)
     return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + (len(words) > 0)
 
 
-def _quick(words: list[np.ndarray], telling: list[int], key: bytes) -> np.ndarray:
-    """Return the smallest keyed hash of a row's telling cells (k,), or that of all cells together where none tells."""
-    columns, apart = [words[j] for j in telling] or words, bool(telling)
+def _quick_hashes(words: list[np.ndarray], telling: list[int], key: bytes) -> np.ndarray:
+    """Return the smallest keyed hash (k,) of each row's telling cells; without telling columns that of all cells."""
+    columns, has_telling = [words[j] for j in telling] or words, bool(telling)
     k0, k1 = (np.uint64(int.from_bytes(key[at : at + 8], "little")) for at in (0, 8))
     combined: np.ndarray | None = None
     with np.errstate(over="ignore"):
         for column in columns:
-            h = _spread(column, k0, k1)
-            combined = h if combined is None else np.minimum(combined, h) if apart else combined + h
+            mixed_words = _mixed(column, k0, k1)
+            combined = (
+                mixed_words
+                if combined is None
+                else np.minimum(combined, mixed_words)
+                if has_telling
+                else combined + mixed_words
+            )
         if combined is None:
             return np.empty(0, dtype=np.uint64)
-        return combined if apart else _spread(combined, k1, k0)
+        return combined if has_telling else _mixed(combined, k1, k0)
 
 
-def _spread(words: np.ndarray, k0: np.uint64, k1: np.uint64) -> np.ndarray:
-    """Return a quick keyed hash of words, good enough to choose by; the stored hashes are SipHash."""
-    h = words ^ k0
+def _mixed(words: np.ndarray, k0: np.uint64, k1: np.uint64) -> np.ndarray:
+    """Return a quick keyed hash of words, to choose rows by; the stored hashes are SipHash."""
+    mixed_words = words ^ k0
     for factor, key in zip(_FACTORS, (k1, k0), strict=True):
-        h ^= h >> np.uint64(29)
-        h *= np.uint64(factor)
-        h += key
-    h ^= h >> np.uint64(32)
-    return h
+        mixed_words ^= mixed_words >> np.uint64(29)
+        mixed_words *= np.uint64(factor)
+        mixed_words += key
+    mixed_words ^= mixed_words >> np.uint64(32)
+    return mixed_words
 
 
 @dataclass(frozen=True, eq=False)
-class _Read:
-    """Contents of a block: of each column its numbers (k,) and words (k,), quick hashes (k,) where they are known.
+class _HashedBlock:
+    """A block that was read.
 
-    Which columns tell rows apart is known when the first block was added; threads that are ahead of it do not wait.
+    Attributes:
+        rows: number of its rows k.
+        values: numbers (k,) of each column, by name.
+        words: words (k,) of each column.
+        quick: quick hashes (k,); ``None`` where the block was read before the telling columns were known.
     """
 
     rows: int
@@ -254,16 +271,16 @@ class _Read:
 
 
 @dataclass(frozen=True)
-class _Reading:
-    """Rules by which cells of a table are read for its fingerprint, here or on a worker.
+class _HashingRules:
+    """Rules by which cells of a table are read for its fingerprint, in this process or on a worker.
 
     Attributes:
         names: of the columns.
+        dialect: of the table.
         mark: decimal mark.
-        key: the part of the ledger's key that hashes cells. Workers are told no more: what a ledger keeps is sealed
-            with all of it.
+        key: the part of the ledger's key that hashes cells; workers get no more of it.
         most_rows: see :func:`hashed`.
-        telling: places of the columns that tell rows apart; ``None``: the first block says.
+        telling: positions of the telling columns; ``None``: the first block determines them.
     """
 
     names: Sequence[str]
@@ -281,65 +298,71 @@ class _Reading:
         watch: PassObserver | None = None,
         parsed: ParsedNumbers | None = None,
     ) -> _ChosenRows:
-        """Return the rows that are chosen of blocks.
+        """Return the rows chosen from blocks.
 
         Args:
             blocks: of the table, or of a part of it.
-            readers: threads that read cells.
+            readers: number of threads that read cells.
             watch: observer of the progress.
-            parsed: where the numbers that are read are left for the next pass.
+            parsed: stores the numbers that are read, for the next pass; ``None``: they are not stored.
         """
         chosen = _ChosenRows(MOST_CELLS // max(len(self.names), 1), self.most_rows, self.telling)
-        left: deque[Block] = deque()
+        numbers_read: deque[Block] = deque()
         tasks = (partial(_read, block, self.names, self.mark, self.key, telling=chosen.telling) for block in blocks)
         for read in threads.in_order(tasks, readers):
             chosen.add(read.words, self.key, read.quick)
             if parsed is not None:
-                left.append(parsed.cells(read.rows, read.values))
+                numbers_read.append(parsed.cells(read.rows, read.values))
             if watch is not None:
                 watch.rows(read.rows)
         if parsed is not None:
-            parsed.leave(left)
+            parsed.leave(numbers_read)
         return chosen
 
     def of_part(self, part: TablePart) -> _ChosenRows:
-        """Return the rows that are chosen of one part, on a worker."""
+        """Return the rows chosen from one part, on a worker."""
         return self.chosen(part.blocks(self.names, self.dialect), 1)
 
 
-def _read(block: Block, names: Sequence[str], mark: str | None, key: bytes, *, telling: list[int] | None) -> _Read:
-    """Return the numbers of a block, its words, and its quick hashes."""
+def _read(
+    block: Block, names: Sequence[str], mark: str | None, key: bytes, *, telling: list[int] | None
+) -> _HashedBlock:
+    """Return a block with its numbers, words and, where telling columns are known, quick hashes."""
     values = {name: numbers(block.columns[name], mark) for name in names}
-    words = [_said(block.columns[name], values[name], key) for name in names]
-    return _Read(block.rows, values, words, None if telling is None else _quick(words, telling, key))
+    words = [_words_of(block.columns[name], values[name], key) for name in names]
+    return _HashedBlock(block.rows, values, words, None if telling is None else _quick_hashes(words, telling, key))
 
 
-def _said(cells: pa.Array, value: np.ndarray, key: bytes) -> np.ndarray:
-    """Return a column's words (k,): of the number that a cell is, or of its text; of a missing cell, of nothing."""
+def _words_of(cells: pa.Array, value: np.ndarray, key: bytes) -> np.ndarray:
+    """Return the words (k,) of cells: of the rounded number, or else of the text, empty for a missing cell."""
     words = _rounded(value)
-    other = np.isnan(value)
-    if np.any(other):
-        said = texts(cells)
-        plain = pc.ascii_lower(pc.replace_substring_regex(said, _FOREIGN, "")).fill_null("").dictionary_encode()
-        of_texts = hashed_texts(plain.dictionary.to_pylist(), key.hex()[:16].encode())
-        words = np.where(other, of_texts[plain.indices.to_numpy(zero_copy_only=False)], words)
+    is_text = np.isnan(value)
+    if np.any(is_text):
+        cell_texts = texts(cells)
+        normalized = (
+            pc.ascii_lower(pc.replace_substring_regex(cell_texts, _NON_ASCII, "")).fill_null("").dictionary_encode()
+        )
+        text_hashes = hashed_texts(normalized.dictionary.to_pylist(), key.hex()[:16].encode())
+        words = np.where(is_text, text_hashes[normalized.indices.to_numpy(zero_copy_only=False)], words)
     return words
 
 
 def _rounded(values: np.ndarray) -> np.ndarray:
-    """Round numbers (k,) to a few significant digits, as words; those that are none, or denormal, count as 0."""
+    """Return numbers (k,), rounded to five significant digits, as words; NaN and denormal numbers as 0."""
     words = np.empty(len(values), dtype=np.uint64)
-    for start in range(0, len(values), _AT_ONCE):
-        part = values[start : start + _AT_ONCE]
-        digits = np.where(np.isfinite(part), part, 0.0)
-        size = np.abs(digits)
-        place = _PLACES[size.view(np.int64) >> _MANTISSA_BITS]
-        place += size >= _POWERS[place + 1]
-        place[size < _LEAST] = _ZERO
-        digits /= _POWERS[place - (_DIGITS - 1)]
+    for start in range(0, len(values), _BLOCK_NUMBERS):
+        block = values[start : start + _BLOCK_NUMBERS]
+        digits = np.where(np.isfinite(block), block, 0.0)
+        magnitude = np.abs(digits)
+        position = _PLACES_BY_EXPONENT[magnitude.view(np.int64) >> _MANTISSA_BITS]
+        position += magnitude >= _POWERS_OF_TEN[position + 1]
+        position[magnitude < _SMALLEST_NORMAL] = _PLACE_OF_ONE
+        digits /= _POWERS_OF_TEN[position - (_DIGITS - 1)]
         np.rint(digits, out=digits)
-        over = np.abs(digits) >= 10**_DIGITS
-        digits[over] /= 10
-        place += over
-        words[start : start + _AT_ONCE] = (digits + 2**20).astype(np.int64) | ((place - _ZERO + 1024) << 32)
+        is_carried = np.abs(digits) >= 10**_DIGITS
+        digits[is_carried] /= 10
+        position += is_carried
+        words[start : start + _BLOCK_NUMBERS] = (digits + 2**20).astype(np.int64) | (
+            (position - _PLACE_OF_ONE + 1024) << 32
+        )
     return words

@@ -1,10 +1,10 @@
 """Formulas such as ``y ~ age + C(sex) + age:sex``, read by formulaic wherever the package takes one.
 
-A fit expands a formula with state that is learned from public rows only; a released moment looks its terms up.
+A fit expands a formula with a state computed from public rows only; a released moment looks its terms up.
 
-A formula may hold any Python, and Python may look at a whole column: a mean of the private rows inside a feature would
-let one row change all others. So only what works on each row alone is let through: columns, numbers, arithmetic, and
-functions from a list. Stateful functions (``center``, ``scale``, ``poly``) keep the state that public rows gave them.
+A formula may contain any Python expression, also one of a whole column: with a mean of the private rows in a feature,
+one row would change all others. Therefore only expressions of a single row are allowed: columns, numbers, arithmetic,
+and functions from a list. Stateful functions (``center``, ``scale``, ``poly``) have the state of the public rows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from formulaic.parser.types import Factor as FormulaicFactor
 
-# What a transform of formulaic learned from public rows, in plain fields.
+# State of a transform of formulaic from public rows, in plain fields.
 State: TypeAlias = int | float | dict[str | int, "State"] | None
 _ELEMENTWISE: Mapping[str, Any] = {
     "log": np.log,
@@ -47,9 +47,14 @@ _ELEMENTWISE: Mapping[str, Any] = {
     "abs": np.abs,
     "I": lambda column: column,
 }
-_INTERCEPT = "Intercept"  # formulaic's name of it; a column of that name would pass for it
-_STATEFUL = ("C", "center", "scale", "poly")  # no splines: outside the public range they refuse, which tells of a row
-# No product of columns (@), which is a sum over rows.
+_INTERCEPT = "Intercept"  # formulaic's name, so no column may have it
+_STATEFUL = (
+    "C",
+    "center",
+    "scale",
+    "poly",
+)  # no splines, which raise an error for a private row outside the public range
+# Without the matrix product (@), which sums over rows.
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -59,31 +64,33 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
-_MOST_TERMS = 100 * MAX_FEATURES  # multiplied out before equal ones are merged; (30 columns) ** 3 are 27,000
-_LARGEST_POWER = 100  # of a sum of terms: beyond its number of terms a power adds none, and each step is multiplied out
-_LONGEST = 20_000  # characters: every column of the widest record named once
-_PLAIN = re.compile(r"[A-Za-z_]\w*")
+_MOST_TERMS = (
+    100 * MAX_FEATURES
+)  # most terms after expansion, before equal ones are merged; (30 columns) ** 3 are 27,000
+_LARGEST_POWER = 100  # of a sum of terms; powers above the number of terms add none, and each takes time
+_LONGEST = 20_000  # most characters: enough to name every column of the widest record once
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 # A level as a formula names it: C(region)[T.north], C(region, Treatment('south'))[T.north] or region[T.north].
-# A unit in brackets, as in "weight [kg]", is none.
-_CODED = re.compile(r"C\((?P<factor>[^,()]+)(?:,.*)?\)\[.*\]|(?P<column>[^()\[\]=]+)\[T\..*\]")
-_REBUILT = 20  # rows of a made-up table from which a formula's structure is built again; any number beyond a degree
+# A unit in brackets, as in "weight [kg]", is not a level.
+_LEVEL_COLUMN = re.compile(r"C\((?P<factor>[^,()]+)(?:,.*)?\)\[.*\]|(?P<column>[^()\[\]=]+)\[T\..*\]")
+_MADE_UP_ROWS = 20  # rows of an artificial table that restores a formula; above any degree of poly
 
 
 def category(name: str) -> str | None:
-    """Return the column whose level a 0/1 column is; ``None`` where it is none.
+    """Return the column of which a dummy column is a level; ``None`` where it is not a dummy.
 
     >>> category("region=north"), category("C(region)[T.north]"), category("weight [kg]")
     ('region', 'region', None)
     """
-    coded = _CODED.fullmatch(name)
-    if coded is not None:
-        return (coded["factor"] or coded["column"]).strip()
+    match = _LEVEL_COLUMN.fullmatch(name)
+    if match is not None:
+        return (match["factor"] or match["column"]).strip()
     return name.partition("=")[0] if "=" in name else None
 
 
 @dataclass(frozen=True)
 class Factor:
-    """One factor of a term: a column by name, or an expression of columns."""
+    """Factor of a term: the name of a column, or an expression of columns."""
 
     expression: str
     is_column: bool
@@ -91,9 +98,13 @@ class Factor:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A formula as its parts: response, terms (each a product of factors), and whether there is an intercept.
+    """Parts of a formula.
 
     Attributes:
+        response: column on the left side.
+        right: right side, with fixed effects as categories.
+        terms: terms, each a product of factors.
+        intercept: whether there is one.
         effects: columns after ``|``, whose public levels are among the terms.
     """
 
@@ -108,17 +119,17 @@ def parse(formula: str, names: Sequence[str] = (), given: Sequence[str] | None =
     """Return the parts of a formula, read by formulaic.
 
     Args:
-        formula: what the user wrote.
-        names: columns that there are; one with blanks or signs in its name may stand without backticks.
-        given: those that ``.`` stands for, the response excepted; ``None``: all of them.
+        formula: as typed.
+        names: columns of the table; their names need no backticks, even with blanks or signs.
+        given: columns that ``.`` stands for, without the response; ``None``: all of ``names``.
 
     Raises:
-        InputError: not of the form ``response ~ terms``.
+        InputError: it does not have the form ``response ~ terms``, or is too long.
     """
     if len(formula) > _LONGEST:
         raise InputError(TableMessage.FORMULA_TOO_LONG, limit=_LONGEST)
-    written = quoted(formula, names)
-    response, right, effects = _sides(written, formula)
+    formula_quoted = quoted(formula, names)
+    response, right, effects = _sides(formula_quoted, formula)
     others = [name for name in (names if given is None else given) if name != response]
     context = {"__formulaic_variables_available__": others}
     try:
@@ -126,7 +137,7 @@ def parse(formula: str, names: Sequence[str] = (), given: Sequence[str] | None =
         terms = tuple(_formulaic().Formula(right, _context=context))
     except InputError:
         raise
-    except Exception as error:  # formulaic has many; their texts speak of the formula only
+    except Exception as error:  # of many classes, whose texts are about the formula only
         formula, reason = right.strip()[:200], _first_line(error)
         raise InputError(TableMessage.FORMULA_UNREADABLE, formula=formula, reason=reason) from None
     if any(not hasattr(term, "factors") for term in terms):
@@ -140,38 +151,40 @@ def target_of(formula: str) -> str:
     """Return the column on the left of a formula.
 
     Raises:
-        InputError: not of the form ``target ~ features``.
+        InputError: it does not have the form ``target ~ features``.
     """
     return _sides(quoted(formula, ()), formula)[0]
 
 
 def quoted(formula: str, names: Iterable[str]) -> str:
-    """Return the formula with backticks around names that formulaic could not read otherwise."""
-    odd = sorted((name for name in names if not _PLAIN.fullmatch(name) and "`" not in name), key=len, reverse=True)
-    if not odd:
+    """Return the formula with backticks around names that formulaic cannot read without."""
+    unusual = sorted(
+        (name for name in names if not _PLAIN_NAME.fullmatch(name) and "`" not in name), key=len, reverse=True
+    )
+    if not unusual:
         return formula
-    edges = r"(?<![\w`.])(?:" + "|".join(map(re.escape, odd)) + r")(?![\w`])"
+    pattern = r"(?<![\w`.])(?:" + "|".join(map(re.escape, unusual)) + r")(?![\w`])"
     pieces = re.split(r"(`[^`]*`)", formula)
     return "".join(
-        piece if at % 2 else re.sub(edges, lambda match: f"`{match.group()}`", piece) for at, piece in enumerate(pieces)
+        piece if i % 2 else re.sub(pattern, lambda match: f"`{match.group()}`", piece) for i, piece in enumerate(pieces)
     )
 
 
 def _sides(written: str, formula: str) -> tuple[str, str, tuple[str, ...]]:
     """Return the response's name, the right side with fixed effects as categories, and the fixed effects."""
     pieces = re.split(r"(`[^`]*`)", written)
-    plain = "".join("\0" * len(piece) if at % 2 else piece for at, piece in enumerate(pieces))
-    left, right = written[: plain.find("~")].strip(), written[plain.find("~") + 1 :]
-    if plain.count("~") != 1 or not left or not right.strip():
+    masked = "".join("\0" * len(piece) if bar % 2 else piece for bar, piece in enumerate(pieces))
+    left_side, right = written[: masked.find("~")].strip(), written[masked.find("~") + 1 :]
+    if masked.count("~") != 1 or not left_side or not right.strip():
         raise InputError(TableMessage.FORMULA_FORM, formula=formula[:200])
     effects: tuple[str, ...] = ()
-    if "|" in plain:
-        at = plain.find("|")
-        effects = _effects(written[at + 1 :])
-        right = " + ".join([written[plain.find("~") + 1 : at].strip(), *(f"C(`{effect}`)" for effect in effects)])
-    name = left.strip("`") if left.startswith("`") else left
-    if not (left.startswith("`") and left.count("`") == 2) and re.search(r"[()+*/:^`-]", left):
-        raise InputError(TableMessage.FORMULA_LEFT_SIDE, given=left)
+    if "|" in masked:
+        bar = masked.find("|")
+        effects = _effects(written[bar + 1 :])
+        right = " + ".join([written[masked.find("~") + 1 : bar].strip(), *(f"C(`{effect}`)" for effect in effects)])
+    name = left_side.strip("`") if left_side.startswith("`") else left_side
+    if not (left_side.startswith("`") and left_side.count("`") == 2) and re.search(r"[()+*/:^`-]", left_side):
+        raise InputError(TableMessage.FORMULA_LEFT_SIDE, given=left_side)
     return name, right, effects
 
 
@@ -179,19 +192,19 @@ def _effects(written: str) -> tuple[str, ...]:
     """Return the columns after ``|``, such as ``firm + year``.
 
     Raises:
-        InputError: anything but names of columns: an interaction, another ``|``.
+        InputError: there is anything but names of columns, such as an interaction or another ``|``.
     """
     names = [name.strip() for name in re.split(r"\+(?=(?:[^`]*`[^`]*`)*[^`]*$)", written)]
-    if not all(re.fullmatch(rf"`[^`]+`|{_PLAIN.pattern}", name) for name in names):
+    if not all(re.fullmatch(rf"`[^`]+`|{_PLAIN_NAME.pattern}", name) for name in names):
         raise InputError(TableMessage.FORMULA_BAR)
     return tuple(name.strip("`") for name in names)
 
 
 def _check_effects(effects: Iterable[str], columns: Iterable[Column]) -> None:
-    """Refuse fixed effects with more public levels than are taken as columns.
+    """Check the number of public levels of fixed effects.
 
     Raises:
-        InputError: too many levels.
+        InputError: there are too many.
     """
     levels = {column.name: len(column.levels) for column in columns}
     for name in effects:
@@ -205,15 +218,18 @@ def _factor(factor: FormulaicFactor) -> Factor:
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """A formula with its state: from rows to columns of numbers, each row by itself.
+    """Formula with its state, which expands each row by itself to columns of numbers.
 
     Attributes:
-        columns: how the cells that features are made from are read, and the target's.
-        dialect: of the public table, in which text files are read.
-        names: of the columns made, without the intercept.
-        right: the right side of the formula.
-        passed: columns that a fit needs beside them, as they are: whose a row is, its weight.
-        spec: the state, formulaic's.
+        columns: rules for the columns that the formula uses.
+        target: rule for the target, or its name where the public table lacks it.
+        dialect: of the public table.
+        decimal: decimal mark of the table that is read.
+        names: columns of the expanded table, without the intercept.
+        intercept: whether there is one.
+        right: right side of the formula.
+        passed: columns that a fit needs unchanged, such as those of persons and weights.
+        spec: formulaic's specification with the state.
     """
 
     columns: tuple[Column, ...]
@@ -228,43 +244,43 @@ class Expansion:
 
     @classmethod
     def learned(cls, formula: str, public: Table, declared: Schema | None = None) -> Expansion:
-        """Learn the expansion from public rows.
+        """Return the expansion with its state from public rows.
 
         Args:
-            formula: what the user wrote.
-            public: the rows.
-            declared: schema in place of what they suggest.
+            formula: as typed.
+            public: the public table.
+            declared: schema in place of the inferred one.
 
         Raises:
-            InputError: not a formula, a function that is not on the list, a column that is not there.
+            InputError: it is not a formula, or has a function or a column that does not exist.
         """
         parsed, rules = parse(formula, public.columns), declared or public.schema
         target, right = parsed.response, _resolved(parsed)
-        inputs, grouped = _columns(parsed, public.columns, rules)
+        inputs, grouped = _checked_columns(parsed, public.columns, rules)
         if _INTERCEPT in inputs:
             raise InputError(TableMessage.FEATURE_IS_INTERCEPT, column=_INTERCEPT)
         if target in inputs:
             raise InputError(TableMessage.TARGET_AMONG_FEATURES, column=target)
-        columns = tuple(_level(rules[name], public) if name in grouped else rules[name] for name in inputs)
+        columns = tuple(_as_categories(rules[name], public) if name in grouped else rules[name] for name in inputs)
         response = rules[target] if target in public.columns else target
         _check_effects(parsed.effects, columns)
         known = cls(columns, response, rules.dialect, public.decimal, right=right)
         return known._with_spec(known._read({name: public.column(name).combine_chunks() for name in inputs}))
 
     def _with_spec(self, rows: pd.DataFrame) -> Expansion:
-        """Return the expansion with the state that these public rows give."""
+        """Return the expansion with the state from these public rows."""
         settings = {"na_action": "drop", "output": "pandas", "context": dict(_ELEMENTWISE)}
         try:
-            with _quiet():
+            with _without_warnings():
                 spec = _formulaic().model_matrix(self.right, rows, **settings).model_spec
-        except Exception as error:  # as above; the texts speak of public rows and of the formula only
+        except Exception as error:  # as above; the texts are about public rows and the formula only
             formula, reason = self.right.strip()[:200], _first_line(error)
             raise InputError(TableMessage.FORMULA_UNUSABLE, formula=formula, reason=reason) from None
         names = tuple(name for name in spec.column_names if name != _INTERCEPT)
         return replace(self, spec=spec, names=names, intercept=_INTERCEPT in spec.column_names)
 
     def with_columns(self, names: Iterable[str]) -> Expansion:
-        """Return the same, handing on these columns of the table too, as they are."""
+        """Return the same expansion, whose table also has these columns unchanged."""
         return replace(self, passed=tuple(name for name in dict.fromkeys(names) if name and name != self.response))
 
     def as_dict(self) -> dict[str, Any]:
@@ -280,36 +296,36 @@ class Expansion:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Expansion:
-        """Return the expansion with these plain fields, whoever wrote them.
+        """Return the expansion in plain fields, with all checks of a formula.
 
         Raises:
-            InputError: another form, or a formula that would not be let through.
+            InputError: they have another form, or the formula is not allowed.
         """
         columns = tuple(Column(str(c["name"]), c["kind"], tuple(map(str, c["levels"]))) for c in fields["columns"])
         right, target = str(fields["right"]), str(fields["target"])
         schema = Schema(columns)
-        _columns(parse(f"`{target}` ~ {right}"), [column.name for column in columns], schema)
-        made_up = cls(columns, target, Dialect(), fields["decimal"], right=right)._with_spec(_made_up(columns))
+        _checked_columns(parse(f"`{target}` ~ {right}"), [column.name for column in columns], schema)
+        expansion = cls(columns, target, Dialect(), fields["decimal"], right=right)._with_spec(_made_up_rows(columns))
         state = {str(name): _state(values) for name, values in fields["state"].items()}
-        made_up.spec.transform_state.clear()
-        made_up.spec.transform_state.update(state)
-        if list(made_up.names) != list(fields["names"]):
+        expansion.spec.transform_state.clear()
+        expansion.spec.transform_state.update(state)
+        if list(expansion.names) != list(fields["names"]):
             raise InputError(TableMessage.FORMULA_OF_OTHER_VERSION)
-        return made_up
+        return expansion
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Return columns that features are made from."""
+        """Return the columns that the formula uses."""
         return tuple(column.name for column in self.columns)
 
     @property
     def response(self) -> str:
-        """Return the target's name."""
+        """Return the name of the target."""
         return self.target if isinstance(self.target, str) else self.target.name
 
     @property
     def schema(self) -> Schema:
-        """Return the schema of the columns made: numbers, and the target as it was."""
+        """Return the schema of the expanded table: numbers, and the target unchanged."""
         target = () if isinstance(self.target, str) else (self.target,)
         return Schema((*(Column(name) for name in self.names), *target), self.dialect)
 
@@ -329,17 +345,17 @@ class Expansion:
         return Expanded(rows, self)
 
     def apply(self, cells: Mapping[str, pa.Array]) -> np.ndarray:
-        """Return columns made from a block of cells (k, c); NaN in rows where a value is missing or not a number."""
+        """Return the expanded columns (k, c) of a block; rows in which a value is missing or not finite are NaN."""
         read = self._read(cells)
         settings = {"na_action": "ignore", "output": "pandas", "context": dict(_ELEMENTWISE)}
-        with _quiet():
+        with _without_warnings():
             matrix = self.spec.get_model_matrix(read, **settings)
-        made = np.array(matrix[list(self.names)], dtype=float)
-        made[read.isna().to_numpy().any(axis=1) | ~np.isfinite(made).all(axis=1)] = np.nan
-        return made
+        columns_made = np.array(matrix[list(self.names)], dtype=float)
+        columns_made[read.isna().to_numpy().any(axis=1) | ~np.isfinite(columns_made).all(axis=1)] = np.nan
+        return columns_made
 
     def _read(self, cells: Mapping[str, pa.Array]) -> pd.DataFrame:
-        """Return cells by the public rules: numbers, days, or public levels."""
+        """Return the cells of a block as numbers, days or public levels."""
         import pandas as pd  # noqa: PLC0415  # slow to load, as formulaic is
 
         columns = {}
@@ -354,54 +370,54 @@ class Expansion:
 
 
 class Expanded(DerivedSource):
-    """A source whose cells are a formula's columns, made block by block.
+    """Source expanded by a formula, block by block.
 
-    Its columns are those made, and the target where the rows have it.
+    Its columns are those of the formula, then target and unchanged columns where the table has them.
     """
 
     def __init__(self, source: Source, expansion: Expansion) -> None:
         super().__init__(source)
         self.expansion = expansion
-        beside = (expansion.response, *expansion.passed)
-        self.names = (*expansion.names, *(name for name in beside if name in source.names))
+        others = (expansion.response, *expansion.passed)
+        self.names = (*expansion.names, *(name for name in others if name in source.names))
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
         """Yield blocks of the named columns, in one pass."""
-        made, target = self.expansion, self.expansion.response
-        beside = [name for name in (target, *made.passed) if name in names]
-        reading = replace(made, decimal=dialect.mark(self.separator))
-        for block in self.source.blocks(list(dict.fromkeys([*made.inputs, *beside])), dialect):
+        expansion, target = self.expansion, self.expansion.response
+        others = [name for name in (target, *expansion.passed) if name in names]
+        reading = replace(expansion, decimal=dialect.mark(self.separator))
+        for block in self.source.blocks(list(dict.fromkeys([*expansion.inputs, *others])), dialect):
             values = reading.apply(block.columns)
-            arrays = {name: pa.array(values[:, j]) for j, name in enumerate(made.names)}
-            for name in beside:
+            arrays = {name: pa.array(values[:, j]) for j, name in enumerate(expansion.names)}
+            for name in others:
                 arrays[name] = _response(block.columns[name], reading) if name == target else block.columns[name]
             yield Cells(block.rows, {name: arrays[name] for name in names})
 
 
 def _response(cells: pa.Array, reading: Expansion) -> pa.Array:
-    """Return the target: a number as a number, a label as it is written."""
+    """Return the cells of the target, converted where it is numeric."""
     if isinstance(reading.target, Column) and reading.target.kind == "number":
         return pa.array(reading.target.read(cells, reading.decimal))
     return cells
 
 
-def _level(column: Column, public: Table) -> Column:
-    """Return a column as categories, whatever its cells look like."""
+def _as_categories(column: Column, public: Table) -> Column:
+    """Return a column as categories, whatever its kind."""
     if column.kind in LEVELS:
         return column
     return Column(column.name, "level", tuple(sorted(frequencies(public.column(column.name)))))
 
 
 def _resolved(parsed: Parsed) -> str:
-    """Return the right side with ``.`` written out, so that it means the same beside other columns."""
+    """Return the right side with ``.`` replaced by its terms, so that it does not depend on other columns."""
     if not re.search(r"(?<![\w`.])\.(?![\w`.])", parsed.right):
         return parsed.right
     terms = [":".join(f"`{f.expression}`" if f.is_column else f.expression for f in term) for term in parsed.terms]
     return " + ".join(["1" if parsed.intercept else "0", *terms])
 
 
-def _columns(parsed: Parsed, columns: Sequence[str], schema: Schema) -> tuple[tuple[str, ...], set[str]]:
-    """Return columns that the right side names, and those in ``C(...)``, after a look at everything it asks for."""
+def _checked_columns(parsed: Parsed, columns: Sequence[str], schema: Schema) -> tuple[tuple[str, ...], set[str]]:
+    """Return the columns of the right side, and those in ``C(...)``, after checking all expressions."""
     numbers: dict[str, None] = {}
     grouped: dict[str, None] = {}
     for factor in dict.fromkeys(factor for term in parsed.terms for factor in term):
@@ -420,31 +436,33 @@ def _columns(parsed: Parsed, columns: Sequence[str], schema: Schema) -> tuple[tu
 
 
 def columns_of(expression: str) -> list[str]:
-    """Return the columns of an expression, refused unless all it does works on each row alone.
+    """Return the columns of an expression of a single row.
 
     Raises:
-        InputError: a function that is not on the list, or no expression.
+        InputError: it is not an expression, or has a function that is not on the list.
     """
-    odd = re.findall(r"`([^`]*)`", expression)
-    named = {f"_quoted_{at}": name for at, name in enumerate(odd)}
-    plain = re.sub(r"`[^`]*`", lambda match: f"_quoted_{odd.index(match.group().strip('`'))}", expression)
+    quoted_names = re.findall(r"`([^`]*)`", expression)
+    names_by_placeholder = {f"_quoted_{at}": name for at, name in enumerate(quoted_names)}
+    with_placeholders = re.sub(
+        r"`[^`]*`", lambda match: f"_quoted_{quoted_names.index(match.group().strip('`'))}", expression
+    )
     with reraised_as(InputError(TableMessage.NOT_AN_EXPRESSION, expression=expression), SyntaxError):
-        tree = ast.parse(plain, mode="eval")
+        tree = ast.parse(with_placeholders, mode="eval")
     functions = (*_ELEMENTWISE, *_STATEFUL)
     refused = InputError(TableMessage.NOT_ROW_BY_ROW, expression=expression, functions=functions)
     with reraised_as(refused, ValueError, ArithmeticError, RecursionError):
-        used, _ = _columns_and_constant(tree.body)
-    return [named.get(name, name) for name in used]
+        columns, _ = _columns_and_constant(tree.body)
+    return [names_by_placeholder.get(name, name) for name in columns]
 
 
 def _columns_and_constant(node: ast.expr) -> tuple[list[str], float]:
-    """Return the columns of an expression that works on each row alone, and its value where it has none.
+    """Return the columns of an expression of a single row, and its value where it has no columns.
 
-    A constant is computed in floats: Python would take hours for the integer 9**9**9.
+    A constant is computed in floats, since the integer 9**9**9 would take hours.
 
     Raises:
-        ValueError: it is no such expression, or a constant beyond 1e60.
-        ArithmeticError: a constant that is too large for a float, or divided by zero.
+        ValueError: it is no such expression, or a constant exceeds 1e60.
+        ArithmeticError: a constant overflows, or is divided by zero.
     """
     match node:
         case ast.Name(id=name):
@@ -452,81 +470,87 @@ def _columns_and_constant(node: ast.expr) -> tuple[list[str], float]:
         case ast.Constant(value=int() | float() as value) if abs(value) <= LARGEST:
             return [], float(value)
         case ast.UnaryOp(op=ast.UAdd() | ast.USub() as sign, operand=operand):
-            used, value = _columns_and_constant(operand)
-            return used, -value if isinstance(sign, ast.USub) else value
+            columns, value = _columns_and_constant(operand)
+            return columns, -value if isinstance(sign, ast.USub) else value
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-            (before, first), (after, second) = _columns_and_constant(left), _columns_and_constant(right)
-            if before or after:
-                return before + after, math.nan
-            value = _ARITHMETIC[type(op)](first, second)
+            (left_columns, left_value), (right_columns, right_value) = (
+                _columns_and_constant(left),
+                _columns_and_constant(right),
+            )
+            if left_columns or right_columns:
+                return left_columns + right_columns, math.nan
+            value = _ARITHMETIC[type(op)](left_value, right_value)
             if isinstance(value, float) and abs(value) <= LARGEST:
                 return [], value
         case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in _ELEMENTWISE:
             return _columns_and_constant(argument)[0], math.nan
-        case ast.Call(func=ast.Name(id=name), args=[argument, *more], keywords=keywords) if name in _STATEFUL:
-            for setting in (*more, *(keyword.value for keyword in keywords)):
+        case ast.Call(func=ast.Name(id=name), args=[argument, *settings], keywords=keywords) if name in _STATEFUL:
+            for setting in (*settings, *(keyword.value for keyword in keywords)):
                 ast.literal_eval(setting)
             return _columns_and_constant(argument)[0], math.nan
     raise ValueError("not an expression of one row")
 
 
 def _check_terms(right: str, columns: int) -> None:
-    """Refuse a right side that has too many terms when it is multiplied out, before anybody multiplies.
+    """Check the number of terms of a right side before it is expanded.
 
     Args:
         right: the right side.
-        columns: how many ``.`` stands for.
+        columns: number of columns that ``.`` stands for.
 
     Raises:
-        InputError: too many terms, or a power that takes long to multiply out.
+        InputError: there are too many terms, or a power is too large.
     """
     nodes: list[Any] = [_formulaic().parser.DefaultFormulaParser().get_ast(right)]
     counts: dict[int, int] = {}
     for node in nodes:
         nodes += getattr(node, "args", ())
     for node in reversed(nodes):
-        sign, many = str(getattr(node, "operator", "")), [counts[id(part)] for part in getattr(node, "args", ())]
-        if sign in ("**", "^"):
+        symbol, term_counts = (
+            str(getattr(node, "operator", "")),
+            [counts[id(part)] for part in getattr(node, "args", ())],
+        )
+        if symbol in ("**", "^"):
             power = str(node.args[1])
             if power.isdecimal() and float(power) > _LARGEST_POWER:
                 raise InputError(TableMessage.FORMULA_LARGE_POWER, limit=_LARGEST_POWER)
-            count = many[0] ** int(power) if power.isdecimal() else 1
-        elif sign in ("*", "/", ":", "in"):
-            count = math.prod(one + 1 for one in many)
+            count = term_counts[0] ** int(power) if power.isdecimal() else 1
+        elif symbol in ("*", "/", ":", "in"):
+            count = math.prod(term_count + 1 for term_count in term_counts)
         else:
-            count = columns if sign == "." else max(sum(many), 1)
+            count = columns if symbol == "." else max(sum(term_counts), 1)
         counts[id(node)] = min(count, _MOST_TERMS + 1)
         if count > _MOST_TERMS:
             raise InputError(TableMessage.FORMULA_MANY_TERMS, limit=_MOST_TERMS)
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence warnings about values: one about a private row would tell of it."""
+def _without_warnings() -> Iterator[None]:
+    """Suppress warnings about values, which would reveal something about private rows."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def _plain_state(value: State | np.number) -> State:
-    """State of formulaic's transforms in plain fields."""
+    """Return the state of formulaic's transforms in plain fields."""
     if isinstance(value, Mapping):
         return {str(key): _plain_state(item) for key, item in value.items()}
     return None if value is None else int(value) if isinstance(value, int | np.integer) else float(value)
 
 
 def _state(value: State) -> State:
-    """Restore the state: places are numbers again."""
+    """Return the state from plain fields, with integer keys restored."""
     if isinstance(value, Mapping):
         return {int(key) if str(key).isdigit() else str(key): _state(item) for key, item in value.items()}
     return value
 
 
-def _made_up(columns: Sequence[Column]) -> pd.DataFrame:
-    """Return rows that show a formula each column's kind and levels, and nothing else."""
+def _made_up_rows(columns: Sequence[Column]) -> pd.DataFrame:
+    """Return artificial rows with the kinds and levels of these columns, from which formulaic restores a formula."""
     import pandas as pd  # noqa: PLC0415  # slow to load, as formulaic is
 
-    steps = np.arange(1.0, _REBUILT + 1)
+    steps = np.arange(1.0, _MADE_UP_ROWS + 1)
     return pd.DataFrame(
         {
             c.name: pd.Series(pd.Categorical.from_codes((steps % len(c.levels)).astype(int), pd.Index(c.levels)))

@@ -10,20 +10,20 @@ from pmtcore.base.messages import InputError, TableMessage, one_of
 # One of KINDS, or "like" with an example of how numbers are written: "like 1.234,50 EUR".
 Kind = str
 Order = Literal["date", "day-first", "month-first"]
-ORDERS = {"day-first": "day", "month-first": "month"}  # kinds of dates with slashes, and what comes first in them
+ORDERS = {"day-first": "day", "month-first": "month"}  # kinds of dates with slashes, and what they begin with
 DATES = ("date", *ORDERS)
-CODED = "coded"  # numbers, but for declared ones that stand for a missing value
-CAPPED = "capped"  # numbers, of which larger ones than a declared one count as that one
-WITH_UNKNOWN = "with-unknown"  # levels, with one more for missing cells
-UNKNOWN = "unknown"  # that level
-LEVELS = ("level", "caseless", WITH_UNKNOWN)  # the second whatever their capitals and blanks
+CODED = "coded"  # numbers, except declared codes for missing values
+CAPPED = "capped"  # numbers, reduced to a declared largest one
+WITH_UNKNOWN = "with-unknown"  # levels, and one for missing cells
+UNKNOWN = "unknown"  # the level of missing cells
+LEVELS = ("level", "caseless", WITH_UNKNOWN)  # in "caseless", levels that differ only in capitals and blanks are one
 _SIGNS = {"percent": ("%",), "euro": ("€", "EUR"), "dollar": ("$", "USD", "US$"), "pound": ("£", "GBP")}
 NUMBERS_WITH_SIGNS = tuple(_SIGNS)
 KINDS = ("number", CODED, CAPPED, *LEVELS, *DATES, *_SIGNS)
 LIKE = "like "
-# What a user is told of: the last stands for any example.
+# Kinds that messages list; the last stands for any example.
 OFFERED = (*KINDS, f"{LIKE}EXAMPLE")
-# A sign has no digit and no mark of numbers in it, so "No. 5" and "5-10" are no numbers with a sign.
+# A sign has no digits, points, commas or minus signs, so that "No. 5" and "5-10" are not numbers with a sign.
 _SIGN = r"([^\d\s.,+-][^\d.,+-]{0,11}?)?"
 _EXAMPLE = re.compile(rf"\s*{_SIGN}\s*[+-]?[.,]?\d(?:[\d.,'\u2019\s]*\d)?\s*{_SIGN}\s*")
 
@@ -33,8 +33,8 @@ class NumberFormat:
     """Format of the numbers of a column, a public rule.
 
     Attributes:
-        signs: texts of which one stands before or after each number; empty where nothing does.
-        decimal: the decimal mark, or "" for that of the table.
+        signs: texts, one of which precedes or follows each number; empty: none does.
+        decimal: the decimal mark; empty: that of the table.
     """
 
     signs: tuple[str, ...]
@@ -43,10 +43,10 @@ class NumberFormat:
 
 @lru_cache(maxsize=256)
 def number_format(kind: Kind) -> NumberFormat | None:
-    """Return how numbers of a kind with signs are written; ``None`` for a kind without.
+    """Return the format of a kind of numbers with signs or by example; ``None`` for another kind.
 
-    Of an example with two different marks the last is the decimal mark; so is a single one that has not exactly three
-    digits after it. Otherwise the table's mark holds.
+    In an example, the last of two different marks is the decimal mark, and so is a single mark unless exactly three
+    digits follow it. Otherwise the mark of the table is used.
 
     Raises:
         InputError: the example is not one number, with at most one text before or after it.
@@ -65,18 +65,22 @@ def number_format(kind: Kind) -> NumberFormat | None:
 
 
 def sample(kind: Kind) -> str:
-    """Return a number as a kind with signs writes it, such as ``5 %``."""
+    """Return a number in the format of a kind with signs, such as ``5 %``."""
     return f"5 {_SIGNS[kind][0]}" if kind in _SIGNS else kind.removeprefix(LIKE)
 
 
 def example_parts(text: str) -> tuple[str, str] | None:
-    """Return what stands before and after the one number of a text; ``None`` for a text of another form."""
+    """Return the text before and after the only number of a text; ``None`` for a text of another form."""
     parts = _EXAMPLE.fullmatch(text)
     return None if parts is None or (parts[1] and parts[2]) else (parts[1] or "", parts[2] or "")
 
 
 def as_kind(word: str, name: str = "kind") -> Kind:
-    """Return a kind; the name says what it is of where there is no such kind.
+    """Return a kind that was checked.
+
+    Args:
+        word: the kind.
+        name: what it is the kind of, for the error.
 
     Raises:
         InputError: there is no such kind.

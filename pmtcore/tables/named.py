@@ -1,8 +1,7 @@
-"""Data the project makes, and real tables by name.
+"""Tables that can be opened by name: synthetic ones, and published ones.
 
-Real tables are looked for in ``PMT_DATA_DIR``, or beside the project in ``../shared/data``; they are never part
-of the project.
-The demo table of the repository is recognised by its cells: it is made up, so a release from it costs nobody anything.
+Published tables are read from ``PMT_DATA_DIR``, or from ``../shared/data`` beside the project; they are not part of it.
+The synthetic demo table of the repository is recognised by its cells: a release from it concerns no person.
 """
 
 import hashlib
@@ -30,14 +29,14 @@ DEMO_COLUMNS = ("x1", "x2", "x3", "x4", "x5", "y")
 DEMO_ROWS = 2000  # of the same file
 # Of assets/demo-private.csv, as :func:`_demo_digest` computes it.
 _DEMO_DIGEST = "0ecf6b774aebadd3592d0c059799393f40f49234317417f7d995dec1f480617d"
-# Readers of CSV differ in the last bit of a number; a ten-thousandth is the same in all of them.
+# Readers of CSV differ in the last bit of a number, but not after rounding to a ten-thousandth.
 _DEMO_STEPS = 1e4
 
 
 def is_demo(table: Table) -> bool:
     """Return whether a private table is the demo, from a file or a frame.
 
-    Names and the number of rows are compared first, so that no other table is looked at.
+    Names and the number of rows are compared first, so that the cells of other tables are not read.
     """
     if table.columns != DEMO_COLUMNS or table.source.rows(Dialect()) != DEMO_ROWS:
         return False
@@ -45,7 +44,7 @@ def is_demo(table: Table) -> bool:
 
 
 def _demo_digest(table: Table) -> str:
-    """Return the digest of the numbers, row by row, whatever the table is read from."""
+    """Return the digest of the rounded numbers, row by row."""
     digest = hashlib.sha256(repr(table.columns).encode())
     for block in table.source.blocks(DEMO_COLUMNS, Dialect()):
         values = np.column_stack([numbers(block.columns[name], None) for name in DEMO_COLUMNS])
@@ -62,7 +61,7 @@ class NamedTable:
     summary: str
     target: str
     public_rows: int
-    file: str | None = None  # None: made here
+    file: str | None = None  # None: synthetic
     family: str = "gaussian"
     positive: str | None = None
     features: tuple[str, ...] | None = None  # None: all others
@@ -82,7 +81,7 @@ class NamedTable:
 
     @property
     def available(self) -> bool:
-        """Return True where the table can be opened on this machine."""
+        """Return whether the table can be opened on this machine."""
         return self.file is None or self.path is not None
 
 
@@ -99,7 +98,7 @@ _LABELS = {
     "d": 6,
     "kappa_bar": 50.0,
     "size": 0.5,
-}  # so small effects that labels vary
+}  # with effects so small that labels vary
 
 
 def data_directory() -> Path:
@@ -141,7 +140,7 @@ def load(id: str, *, seed: int = 0, **knobs: float) -> Loaded:
         return _demo(chosen, seed=seed, **{**labels, **knobs})
     if chosen.path is None:
         raise InputError(TableMessage.TABLE_NOT_HERE, title=chosen.title, file=chosen.file)
-    # Each session its own tables where they are large: they go with it.
+    # Large tables are not cached: each session has its own, which are freed with it.
     file = chosen.path.stat()
     opened = _split if file.st_size <= _MOST_KEPT else _split.__wrapped__
     private, public = opened(chosen, chosen.path, file.st_mtime_ns, seed)
@@ -150,14 +149,14 @@ def load(id: str, *, seed: int = 0, **knobs: float) -> Loaded:
 
 @lru_cache(maxsize=8)
 def _split(chosen: NamedTable, path: Path, changed: int, seed: int) -> tuple[Table, Table]:
-    """Return the two parts of a published table: the same ones for all sessions of a process.
+    """Return private and public part of a published table, cached for all sessions of a process.
 
-    What is kept here is public: an entry of ``named.toml`` says which file is read, and no caller can.
+    The cache has no user's data: only entries of ``named.toml`` determine which files are read.
 
     Args:
         chosen: entry of the table.
         path: its file.
-        changed: when the file was changed last; a file that changes is read anew.
+        changed: time of the last change of the file, so that a changed file is read again.
         seed: of the split.
     """
     return split(read_path(path, "public"), chosen.public_rows, seed)

@@ -1,9 +1,8 @@
-"""Numbers that one pass over a text has read, for the next pass over the same rows.
+"""Numbers that one pass over a file has parsed, stored for the next pass over the same rows.
 
-To read a number in a text costs more than to sum it. The ledger's fingerprint reads every cell of a table before the
-spend; the first pass of a method starts from the numbers it read, where these are few enough, and drops each block when
-it is done with it. What a cell is read as is the same either way, and whether numbers are kept depends on the number
-of rows, on columns and on the public dialect alone.
+Parsing a number costs more than summing it. The ledger's fingerprint parses every cell of a table before the spend; if
+the numbers fit into memory, the first pass of a method uses them and drops each block after it. The numbers are the
+same either way, and whether they are stored depends only on the numbers of rows and columns and on the public dialect.
 """
 
 from collections import deque
@@ -22,44 +21,44 @@ _NUMBER_BYTES = 8
 
 
 class ParsedNumbers(StaysInSession):
-    """Columns of numbers between two passes; private.
+    """Store of columns of numbers between two passes; private.
 
-    Passes of several threads may meet here: a pass leaves all rows at once, and one pass takes them all.
+    It is safe with several threads: a pass stores all rows at once, and only one pass gets them.
 
     Args:
-        names: columns whose numbers are kept.
-        decimal: decimal mark that they are read with.
+        names: columns whose numbers are stored.
+        decimal: decimal mark by which they are parsed.
     """
 
     def __init__(self, names: Sequence[str], decimal: str | None) -> None:
         self.names, self.decimal = tuple(names), decimal
-        # The blocks of the last pass, or nothing: a list, because no other thread can come between its pop.
+        # The blocks of the last pass, if any, in a list because ``pop`` is atomic.
         self._left: list[deque[Cells]] = []
 
     def drop(self) -> None:
-        """Drop what an earlier pass left."""
+        """Drop the stored blocks."""
         self._left.clear()
 
     def cells(self, rows: int, columns: Mapping[str, np.ndarray]) -> Cells:
-        """Return the numbers (k,) of a block's columns to be left, NaN where a cell has none."""
+        """Return a block of the columns to be stored, from numbers (k,), NaN where a cell is missing."""
         return Cells(rows, {name: pa.array(columns[name]) for name in self.names})
 
     def leave(self, blocks: Iterable[Cells]) -> None:
-        """Leave the blocks of all rows for the next pass."""
+        """Store the blocks of all rows for the next pass."""
         self._left[:] = [deque(blocks)]
 
     @property
     def is_complete(self) -> bool:
-        """Return True where the next pass can start from these numbers."""
+        """Return whether the numbers of all rows are stored."""
         return bool(self._left)
 
     def taken(self) -> Iterator[Cells] | None:
-        """Return the blocks in the order of the table, each dropped when the next is asked for; ``None`` without any.
+        """Remove and return the blocks in the order of the table; ``None`` where none are stored.
 
-        Whoever asks next has none.
+        Each block is dropped when the next one is asked for.
         """
         try:
-            return _one_by_one(self._left.pop())
+            return _dropping_blocks(self._left.pop())
         except IndexError:
             return None
 
@@ -67,17 +66,18 @@ class ParsedNumbers(StaysInSession):
         return f"<numbers of {len(self.names)} columns>"
 
 
-def _one_by_one(blocks: deque[Cells]) -> Iterator[Cells]:
+def _dropping_blocks(blocks: deque[Cells]) -> Iterator[Cells]:
+    """Yield blocks, each dropped from the queue."""
     while blocks:
         yield blocks.popleft()
 
 
 def fits(rows: int, used: int, columns: int) -> bool:
-    """Return whether numbers of a table are kept: they are few enough, and both passes cut the same blocks.
+    """Return whether numbers of a table are stored: they fit into memory, and both passes have the same blocks.
 
     Args:
-        rows: of the table.
-        used: columns that are kept.
-        columns: of the table, all of which the fingerprint reads.
+        rows: number of rows of the table.
+        used: number of columns that are stored.
+        columns: number of all columns, which the fingerprint reads.
     """
     return rows * used * _NUMBER_BYTES <= bytes_for_rows() and block_rows(used) == block_rows(columns)

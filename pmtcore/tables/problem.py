@@ -1,8 +1,8 @@
-"""From two tables to a problem: choice of columns, checks between the tables, the private rows in their box.
+"""From two tables to a regression problem: choice of columns, checks between the tables, and access to private rows.
 
-The schema comes from the public table or is declared, never learned from private rows, and preparing a problem
-reads none of them: private cells are read inside ``PrivateRows.sum``, after the ledger was asked. Only the strict
-policies look at private cells earlier, and say so; and where a column says whose a row is, people are counted.
+The schema comes from the public table or is declared, never from private rows. Preparing a problem reads no private
+cells; they are read in ``PrivateRows.sum``, after the spend is in the ledger. There are two exceptions: the strict
+policies check private cells, and say so, and with a column of persons these are counted.
 """
 
 from __future__ import annotations
@@ -49,12 +49,13 @@ from pmtcore.tables.table import MomentTable, Table
 if TYPE_CHECKING:
     from pmtcore.tables.formula import Expansion
 
-_DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
-_FEW_FOR_A_COLUMN = 3  # public rows for each column, below which whitening and predictions are called rough
-# Names of columns that are there to be explained.
-_TARGETS = ("y", "target", "outcome", "label", "response")
-# Columns that are no features unless they are chosen: what is said where they are, and where they are not.
-_LEFT_OUT = {
+# Least norm of a standardized column after projection on earlier ones; above the bound of public_from_rows.
+_LEAST_RESIDUAL_NORM = 2e-6
+_FEW_ROWS_PER_COLUMN = 3  # public rows per column, below which whitening and predictions are called rough
+# Names of columns that are targets by default.
+_TARGET_NAMES = ("y", "target", "outcome", "label", "response")
+# Notes on identifiers: where they are features by choice, and where they are left out by default.
+_IDENTIFIER_NOTES = {
     TableNote.LIKE_IDENTIFIER: TableNote.IDENTIFIER_LEFT_OUT,
     TableNote.NAMED_IDENTIFIER: TableNote.NAMED_IDENTIFIER_LEFT_OUT,
 }
@@ -63,40 +64,54 @@ _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
 
 @dataclass(frozen=True, eq=False)
 class Problem(StaysInSession):
-    """A regression problem ready for methods: private rows in their box, and what is public."""
+    """Regression problem for methods: access to private rows, and public data.
+
+    Attributes:
+        private: the private rows.
+        public: the public data.
+        choices: of the user.
+        notes: on the tables.
+        lab_reasons: why a release would be a lab figure; empty: it would not.
+        coder: public rules for rows of such tables.
+        table: the private table, for the ledger's fingerprint and the persons.
+        dialect: of the private table.
+        design: rules by which rows of the user's own tables become features.
+        parsed: numbers that the ledger's fingerprint parsed, for the first pass; ``None``: the pass reads the table.
+        cluster: on whose workers the private table is read; ``None``: in this process.
+        public_table: the public table; ``None`` where only a moment is public.
+    """
 
     private: PrivateRows
     public: PublicData
     choices: Choices
     notes: tuple[str, ...] = ()
     lab_reasons: tuple[str, ...] = ()
-    coder: Coder | None = None  # how any row of such tables is read, new ones too; public
-    table: Table | None = None  # the private one, for the ledger's fingerprint and for whose rows are whose
-    dialect: Dialect | None = None  # how it is read
-    design: Design | None = None  # how rows of the user's own tables become features
-    # Numbers that the ledger's fingerprint read, for the first pass; None where it reads the table anew.
+    coder: Coder | None = None
+    table: Table | None = None
+    dialect: Dialect | None = None
+    design: Design | None = None
     parsed: ParsedNumbers | None = None
-    cluster: Cluster | None = None  # whose workers read the private table; None: this process
-    public_table: Table | None = None  # None where only a moment is public
+    cluster: Cluster | None = None
+    public_table: Table | None = None
 
     @property
     def unit(self) -> Unit | None:
-        """Return what an identifier column keeps of each person; None without one."""
+        """Return the unit of protection of a column of persons; None without one."""
         return self.choices.unit
 
     @property
     def reads_n_rows(self) -> bool:
-        """Return whether the number of rows read is n: not of people's rows, nor of those of a declared n."""
+        """Return whether n is the number of rows of the table: it is not with persons, nor with a declared number."""
         return self.unit is None and not (self.table is not None and isinstance(self.table.source, DeclaredSource))
 
     @property
     def positive(self) -> str | None:
-        """Return the level of a label target whose chance is modelled; None for a numeric response."""
+        """Return the label whose probability is modelled; None for a numeric response."""
         return None if self.coder is None else self.coder.target.positive
 
     @property
     def other_label(self) -> str | None:
-        """Return the one level that counts as 0, where there is just one; of a declared label the public rows say."""
+        """Return the label that counts as 0, where there is only one, if necessary from the public rows; else None."""
         others = None if self.coder is None else self.coder.target.others
         if others is None and self.design is not None and self.positive is not None:
             others = tuple(label for label in self.design.labels if label != self.positive)
@@ -106,7 +121,7 @@ class Problem(StaysInSession):
         return f"<regression of {self.choices.target!r}, {self.private!r}>"
 
     def __post_init__(self) -> None:
-        # A default penalty depends on the number of rows, which a problem alone knows, and which a copy may change.
+        # The default penalty depends on the number of private rows, which a copy of the problem may change.
         if self.public.penalty_units is not None:
             public = self.public.weakly_penalized(self.private.n)
             if public.lam != self.public.lam:
@@ -115,7 +130,7 @@ class Problem(StaysInSession):
 
 @dataclass(frozen=True, eq=False)
 class PublicSide:
-    """The public side of a problem: the public data, and the rules by which rows are read."""
+    """Public side of a problem: the public data, and the rules for rows."""
 
     data: PublicData
     coder: Coder
@@ -123,7 +138,7 @@ class PublicSide:
     notes: tuple[str, ...] = ()
 
     def shared_numbers(self, private: Table) -> ParsedNumbers | None:
-        """Return where passes over a file can leave its numbers for the next one; ``None`` where they cannot."""
+        """Return a store for the numbers of a file between passes; ``None`` where it cannot be used."""
         decimal, names = self.dialect.mark(private.source.separator), self.coder.columns()
         if not isinstance(private.source, TextSource | ParquetSource) or not self.coder.reads_numbers_alone:
             return None
@@ -138,13 +153,13 @@ class PublicSide:
         parsed: ParsedNumbers | None = None,
         people: Persons | None = None,
     ) -> PrivateRows:
-        """Return private rows, to be read row by row when they are summed; only the strict policies read them now.
+        """Return the private rows, which are read when they are summed; only the strict policies read them now.
 
         Args:
             private: the private table.
-            cluster: where sums are taken; ``None``: here.
-            parsed: where another pass may leave the numbers of all rows.
-            people: whose numbers are a last column of the rows, for :func:`pmtcore.tables.persons.bounded`.
+            cluster: on which sums are computed; ``None``: in this process.
+            parsed: store in which another pass may leave the numbers of all rows.
+            people: persons, whose numbers become the last column, for :func:`pmtcore.tables.persons.bounded`.
 
         Raises:
             InputError: a strict policy refuses a row.
@@ -155,17 +170,17 @@ class PublicSide:
         n = private.source.rows(self.dialect)
         adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
         blocks = row_blocks(private.source, coder, self.dialect, n, parsed=parsed, people=people)
-        names, beside = coder.names + (() if people is None else (people.column,)), coder.has_loss_weights
+        names, has_loss_weights = coder.names + (() if people is None else (people.column,)), coder.has_loss_weights
         in_memory = private.source.table.nbytes if isinstance(private.source, ArrowSource) else 0
-        return PrivateRows(blocks, n, names, adder, keeps=bytes_for_rows(in_memory), weighted=beside)
+        return PrivateRows(blocks, n, names, adder, keeps=bytes_for_rows(in_memory), weighted=has_loss_weights)
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
-    """Guess the choices, from the public table and the names of columns.
+    """Return default choices, from the public table and the names of columns.
 
-    The target is the last common column that is called one (``y``, ``target``, ...), is it of numbers or of two labels;
-    else a last column of two labels; else the last of numbers. None of them is an identifier. Where there is none, it
-    is the last column of two labels, and where there is none either, the last identifier.
+    The target is the first of these that exists, identifiers excepted: the last common column with the name of a target
+    (``y``, ``target``, ...) that has numbers or two labels; the last common column if it has two labels; the last one
+    of numbers; the last one of two labels. If there is none, it is the last identifier.
 
     Raises:
         InputError: the tables have no column in common that could be a target.
@@ -173,23 +188,24 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
     names = common_columns(private, public)
     if isinstance(public, MomentTable):
         return Choices(target=names[-1])
-    rules = public.schema
-    numbers = [name for name in names if rules[name].kind == "number"]
-    labels = [name for name in names if rules[name].kind == "level" and _are_two_labels(rules[name].levels)]
-    measured = [name for name in numbers if not _numbers_rows(public, name)]
-    called = [name for name in names if name in (*labels, *measured) and name.casefold() in _TARGETS]
-    last = [name for name in names[-1:] if name in labels and not named_as_identifier(name)]
-    for name in (*called[-1:], *last, *measured[-1:], *labels[-1:], *numbers[-1:]):
+    columns = public.schema
+    numbers = [name for name in names if columns[name].kind == "number"]
+    labels = [name for name in names if columns[name].kind == "level" and _are_two_labels(columns[name].levels)]
+    measurements = [name for name in numbers if not _is_identifier(public, name)]
+    named_as_target = [name for name in names if name in (*labels, *measurements) and name.casefold() in _TARGET_NAMES]
+    last_labels = [name for name in names[-1:] if name in labels and not named_as_identifier(name)]
+    for name in (*named_as_target[-1:], *last_labels, *measurements[-1:], *labels[-1:], *numbers[-1:]):
         return Choices(target=name, family="logistic") if name in labels else Choices(target=name)
     raise InputError(TableMessage.NO_NUMERIC_COLUMN)
 
 
 def _are_two_labels(levels: Sequence[str]) -> bool:
+    """Return whether levels are two labels, and not two spellings of one."""
     return len(levels) == 2 and not spelled_alike(levels)
 
 
-def _numbers_rows(public: Table, name: str) -> bool:
-    """Return whether a column of numbers looks like row numbers or identifiers, so that it is no target by default."""
+def _is_identifier(public: Table, name: str) -> bool:
+    """Return whether a public column of numbers looks like row numbers or identifiers."""
     numbers = values(public.column(name), "number", public.decimal)
     return as_identifier(name, numbers) is not None
 
@@ -197,13 +213,13 @@ def _numbers_rows(public: Table, name: str) -> bool:
 def features_taken(
     private: Table, public: Table | MomentTable, choices: Choices, schema: Schema | None = None
 ) -> tuple[str, ...]:
-    """Return the columns that become features: those that were chosen, else those taken by default, if there are any.
+    """Return the columns that become features: chosen or by default; empty where there is none.
 
     Args:
-        private: whose names and number of columns count, no cell.
-        public: rows or a moment.
-        choices: with the target, and features where they were chosen.
-        schema: declared; takes the place of what the public table suggests.
+        private: the private table, of which only column names are used.
+        public: the public table or moment.
+        choices: of the user.
+        schema: declared schema in place of the inferred one.
     """
     if choices.features:
         return choices.features
@@ -211,7 +227,7 @@ def features_taken(
         names = _features(private, public, choices)
         if isinstance(public, MomentTable):
             return tuple(names)
-        features, _ = _usable(public, names, choices, schema or public.schema, decimal=public.decimal)
+        features, _ = _usable_features(public, names, choices, schema or public.schema, decimal=public.decimal)
     except InputError:
         return ()
     return tuple(one.name for one in features)
@@ -227,46 +243,46 @@ def prepare(
     schema: Schema | None = None,
     cluster: Cluster | None = None,
 ) -> Problem:
-    """Check the shapes of the tables against each other, and prepare the reading of private rows.
+    """Return the problem of two tables, after checking their columns; private rows are read later.
 
     Args:
         private: the private table.
         public: the public table, or a public moment.
-        choices: what was chosen about them.
+        choices: of the user.
         lab_reasons: why a release from these tables would be a lab figure.
-        public_rows: rows behind a public moment matrix, if known.
-        schema: declared; takes the place of what the public table suggests.
-        cluster: where sums over private rows are taken; ``None``: here.
+        public_rows: number of rows of a public moment, if known.
+        schema: declared schema in place of the inferred one.
+        cluster: on which sums over private rows are computed; ``None``: in this process.
 
     Raises:
-        InputError: what is wrong, in which table and column, and what to do.
+        InputError: the tables or choices cannot be used; it states table, column and remedy.
     """
     if isinstance(public, Table):
         check_exchanged(private, public, choices)
     _check_public_rows(public, public_rows)
     _check_declared(choices, public)
     if choices.formula:
-        return _by_formula(private, public, choices, lab_reasons, schema=schema, cluster=cluster)
+        return _prepare_by_formula(private, public, choices, lab_reasons, schema=schema, cluster=cluster)
     side = public_side(private, public, choices, public_rows, schema=schema)
     reasons = _lab_reasons(private, choices, side.dialect)
     notes = (
         side.notes
         + ((Note(TableNote.REFUSES_ROWS),) if LabReason.REFUSES_ROWS in map(kind_of, reasons) else ())
-        + _of_text(private, public, side.dialect)
+        + _text_notes(private, public, side.dialect)
     )
     if choices.overlap:
         notes += (Note(TableNote.SHARED_ROWS, reason=choices.overlap),)
     parsed = side.shared_numbers(private) if choices.unit is None and cluster is None else None
     if choices.unit is None:
         rows = side.read(private, cluster, parsed)
-        # Of people's rows the number is private: one person may have any.
+        # With persons, the number of rows is private.
         notes += (Note(TableNote.MORE_PUBLIC_ROWS),) if isinstance(public, Table) and public.n > rows.n else ()
     else:
         people = Persons.counted(private, choices.unit.column, side.dialect)
         rows = bounded(side.read(private, people=people), people.count, choices.unit)
         notes += (Note(TableNote.UNIT, unit=choices.unit.words),)
-        alike = choices.unit.rows > 1 and side.data.clusters is None
-        notes += (Note(TableNote.ROWS_OF_A_PERSON),) if alike else ()
+        needs_clusters = choices.unit.rows > 1 and side.data.clusters is None
+        notes += (Note(TableNote.ROWS_OF_A_PERSON),) if needs_clusters else ()
     design = design_of(side.coder, public)
     lab_reasons += reasons
     return Problem(
@@ -278,20 +294,20 @@ def prepare(
 
 
 def design_of(coder: Coder, public: Table | MomentTable) -> Design:
-    """Return how rows of such tables become features, with the public labels where there are any."""
+    """Return the design of a coder, with the public labels where there are any."""
     target = coder.target.name
     if not isinstance(public, Table) or not coder.target.family.binary or target not in public.columns:
         return Design(coder)
     cells = public.column(target)
     written = "boolean" if pt.is_boolean(cells.type) else "number"
     if isinstance(public.source, ArrowSource) and not pt.is_primitive(cells.type):
-        written = "text"  # a frame tells text from numbers; in a file all cells are text
+        written = "text"  # in a frame texts differ from numbers; in a file all cells are text
     counts = frequencies(cells)
     labels = sorted(merged_spellings(counts) if coder.target.kind == "caseless" else counts)
     return Design(coder, None, tuple(labels), written)
 
 
-def _by_formula(
+def _prepare_by_formula(
     private: Table,
     public: Table | MomentTable,
     choices: Choices,
@@ -300,28 +316,34 @@ def _by_formula(
     schema: Schema | None,
     cluster: Cluster | None,
 ) -> Problem:
-    """Expand both tables by the formula; no private row is read, and the ledger recognizes the original table."""
+    """Return the problem of both tables expanded by the formula; the ledger recognises the original table."""
     _check_schema(schema, private, public)
     expansion = _expansion(public, choices, schema).with_columns(choices.beside_features)
     if not isinstance(public, Table):
         raise TypeError("an expansion is learned from public rows")
     inner = _expanded_choices(choices, expansion)
     tables = expansion.table(private), expansion.table(public)
-    made = prepare(*tables, inner, lab_reasons=lab_reasons, schema=expansion.schema, cluster=cluster)
-    if made.coder is None:
+    problem = prepare(*tables, inner, lab_reasons=lab_reasons, schema=expansion.schema, cluster=cluster)
+    if problem.coder is None:
         raise ValueError("a problem from tables has a coder")
-    own = replace(choices, intercept=expansion.intercept)
-    design = replace(design_of(made.coder, public), expansion=expansion)
-    # How the table beneath is read decides too: the inner call saw only what the formula makes of it.
-    reasons = tuple(dict.fromkeys((*made.lab_reasons, *_lab_reasons(private, choices, expansion.dialect))))
-    notes = tuple(dict.fromkeys((*made.notes, *_of_text(private, public, expansion.dialect))))
+    full_choices = replace(choices, intercept=expansion.intercept)
+    design = replace(design_of(problem.coder, public), expansion=expansion)
+    # Reasons and notes on the original table, which the call for the expanded one lacks.
+    reasons = tuple(dict.fromkeys((*problem.lab_reasons, *_lab_reasons(private, choices, expansion.dialect))))
+    notes = tuple(dict.fromkeys((*problem.notes, *_text_notes(private, public, expansion.dialect))))
     return replace(
-        made, table=private, public_table=public, choices=own, design=design, lab_reasons=reasons, notes=notes
+        problem,
+        table=private,
+        public_table=public,
+        choices=full_choices,
+        design=design,
+        lab_reasons=reasons,
+        notes=notes,
     )
 
 
 def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
-    """Return the same choices about the columns that a formula makes."""
+    """Return the choices for the columns of the expanded tables."""
     kinds = {name: kind for name, kind in choices.kinds.items() if name in (*expansion.names, expansion.response)}
     names, intercept = expansion.names, expansion.intercept
     return replace(choices, formula="", features=names, intercept=intercept, kinds=kinds, levels={})
@@ -333,96 +355,102 @@ def _expansion(public: Table | MomentTable, choices: Choices, schema: Schema | N
     from pmtcore.tables.formula import Expansion  # noqa: PLC0415  # formulaic is slow to load
 
     learned = Expansion.learned(choices.formula, public, schema)
-    own = ("caseless", WITH_UNKNOWN, CODED, CAPPED, *ORDERS)
-    stated = (name for name, kind in choices.kinds.items() if kind in own or number_format(kind) is not None)
-    declared = [*choices.levels, *stated]
+    kinds_of_cells = ("caseless", WITH_UNKNOWN, CODED, CAPPED, *ORDERS)
+    declared_kinds = (
+        name for name, kind in choices.kinds.items() if kind in kinds_of_cells or number_format(kind) is not None
+    )
+    declared = [*choices.levels, *declared_kinds]
     if unused := [name for name in dict.fromkeys(declared) if name in (*learned.inputs, learned.response)]:
         raise InputError(TableMessage.FORMULA_READS_PUBLICLY, columns=unused)
     return learned
 
 
 def check_exchanged(private: Table, public: Table, choices: Choices) -> None:
-    """Refuse one file as both tables, and tables that two of three public signs show to be swapped.
+    """Check that the two tables are not one file, and not swapped by two of three public signs.
 
-    The signs are the name of each, and more public rows. Public rows are read as they are, so private ones in their
-    place would be published without any noise.
+    The signs are the name of each file, and more public than private rows. Public rows are used without protection, so
+    private rows in their place would be disclosed.
 
     Raises:
-        InputError: they are one file, or seem to be swapped.
+        InputError: they are, or seem to be.
     """
     if is_same_file(public.source, private.source):
         raise InputError(TableMessage.SAME_FILE)
-    signs = [_name_says(public, "private", "public"), _name_says(private, "public", "private")]
-    # Where persons have several rows, their number is private.
+    signs = [_is_named(public, "private", "public"), _is_named(private, "public", "private")]
+    # With persons, the number of rows is private.
     if sum([*signs, choices.unit is None and public.n > private.n]) > 1:
         raise InputError(TableMessage.SWAPPED_FILES, public=public.name, private=private.name)
 
 
-def _name_says(table: Table, word: str, other: str) -> bool:
-    """Return True where the name of a table's file has a word in it, and not the other one."""
+def _is_named(table: Table, word: str, other: str) -> bool:
+    """Return whether the file name of a table has one word and not the other."""
     name = table.name.rstrip("/").rpartition("/")[2].casefold()
     return word in name and other not in name
 
 
-def _near_first(missing: Sequence[str], present: Sequence[str]) -> list[str]:
-    """Return the columns that are there, those first whose names are near to one that is not: it was misspelled."""
+def _most_similar_first(missing: Sequence[str], present: Sequence[str]) -> list[str]:
+    """Return the present columns, by decreasing similarity of their names to those of missing ones."""
     from difflib import SequenceMatcher  # noqa: PLC0415  # only an error needs it
 
-    likeness = {
+    similarity = {
         name: max((SequenceMatcher(None, name.casefold(), other.casefold()).ratio() for other in missing), default=0.0)
         for name in present
     }
-    return sorted(present, key=lambda name: -likeness[name])
+    return sorted(present, key=lambda name: -similarity[name])
 
 
 def _check_public_rows(public: Table | MomentTable, public_rows: int | None) -> None:
-    """Refuse a number of public rows beside a table, which has its rows.
+    """Check that no number of public rows is declared for a table, which has its own.
 
     Raises:
-        InputError: one is declared for a table.
+        InputError: one is.
     """
     if public_rows is not None and isinstance(public, Table):
         raise InputError(PublicMessage.ROWS_OF_A_TABLE)
 
 
 def _check_declared(choices: Choices, public: Table | MomentTable) -> None:
-    """Refuse kinds and levels of a column that is not there: the one that was meant would stay as it was.
+    """Check that columns with declared kinds or levels exist: a misspelled declaration would have no effect.
 
     Raises:
-        InputError: neither the public rows nor the target have the name.
+        InputError: one is neither a public column nor the target.
     """
     declared = dict.fromkeys((*choices.kinds, *choices.levels))
     if unknown := [name for name in declared if name not in (*public.columns, choices.target)]:
-        raise InputError(TableMessage.DECLARED_NOWHERE, columns=unknown, present=_near_first(unknown, public.columns))
+        raise InputError(
+            TableMessage.DECLARED_NOWHERE, columns=unknown, present=_most_similar_first(unknown, public.columns)
+        )
 
 
 def _check_schema(schema: Schema | None, private: Table, public: Table | MomentTable) -> None:
-    """Refuse a declared schema of columns that no table has: the one that was meant would be read by other rules.
+    """Check that the columns of a declared schema exist: a misspelled rule would have no effect.
 
     Raises:
-        InputError: a name of the schema is in neither table.
+        InputError: a column is in neither table.
     """
     present = (*public.columns, *private.columns)
     if unknown := [one.name for one in schema.columns if one.name not in present] if schema else []:
-        raise InputError(TableMessage.SCHEMA_NOWHERE, columns=unknown, present=_near_first(unknown, public.columns))
+        raise InputError(
+            TableMessage.SCHEMA_NOWHERE, columns=unknown, present=_most_similar_first(unknown, public.columns)
+        )
 
 
 def _lab_reasons(private: Table, choices: Choices, dialect: Dialect) -> tuple[str, ...]:
-    """Return why one private row may decide more than its own row: then no release of it is sound."""
+    """Return the reasons for which one private row may influence others, so that no release is sound."""
     strict = "refuse" in (choices.missing, choices.unseen)
     multiline = private.source.separator is not None and dialect.quoting == "multiline"
     reasons = {LabReason.REFUSES_ROWS: strict, LabReason.LINE_BREAKS: multiline}
-    return tuple(Note(reason) for reason, holds in reasons.items() if holds)
+    return tuple(Note(reason) for reason, applies in reasons.items() if applies)
 
 
-def _of_text(private: Table, public: Table | MomentTable, dialect: Dialect) -> tuple[str, ...]:
-    """Return what the writing of a public text file lets expect of a private one: decimal commas, line breaks."""
+def _text_notes(private: Table, public: Table | MomentTable, dialect: Dialect) -> tuple[str, ...]:
+    """Return notes on the private text file that the public one suggests: decimal commas, line breaks."""
     if not isinstance(public, Table) or not isinstance(public.source, TextSource):
         return ()
-    one_line = private.source.separator is not None and dialect.quoting == "double"
-    broken = one_line and public.source.has_line_breaks(dialect)
-    notes = ((dialect.decimal == ",", TableNote.DECIMAL_COMMA), (broken, TableNote.BROKEN_LINES))
-    return tuple(Note(kind) for holds, kind in notes if holds)
+    rows_are_lines = private.source.separator is not None and dialect.quoting == "double"
+    has_line_breaks = rows_are_lines and public.source.has_line_breaks(dialect)
+    notes = ((dialect.decimal == ",", TableNote.DECIMAL_COMMA), (has_line_breaks, TableNote.BROKEN_LINES))
+    return tuple(Note(kind) for applies, kind in notes if applies)
 
 
 def public_side(
@@ -433,7 +461,7 @@ def public_side(
     *,
     schema: Schema | None = None,
 ) -> PublicSide:
-    """Prepare what the public side decides for private tables of these column names; see :func:`prepare`.
+    """Return the public side for a private table with these column names; see :func:`prepare`.
 
     Raises:
         InputError: as :func:`prepare`.
@@ -452,7 +480,7 @@ def public_side(
 
 
 def prepare_public(public: Table | MomentTable, choices: Choices, public_rows: int | None = None) -> PublicSide:
-    """Prepare the public side alone, where no private rows are at hand; see :func:`prepare`.
+    """Return the public side without a private table; see :func:`prepare`.
 
     Raises:
         InputError: as :func:`prepare`.
@@ -468,7 +496,7 @@ def prepare_public(public: Table | MomentTable, choices: Choices, public_rows: i
     names = [name for name in public.columns if name not in (choices.target, *choices.beside_features)]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
-        raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=missing, present=_near_first(missing, names))
+        raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=missing, present=_most_similar_first(missing, names))
     return _public_side(public, choices, list(choices.features or names), None)
 
 
@@ -479,17 +507,19 @@ def _moment_alone(public: MomentTable, choices: Choices, public_rows: int | None
     features = [name for name in names if name != choices.target]
     missing = [name for name in (*features, choices.target) if name not in public.columns]
     if missing or not features:
-        raise InputError(TableMessage.NO_MOMENT_COLUMN, columns=missing, present=_near_first(missing, public.columns))
+        raise InputError(
+            TableMessage.NO_MOMENT_COLUMN, columns=missing, present=_most_similar_first(missing, public.columns)
+        )
     return _moment_side(public, choices, features, public_rows, schema=None)
 
 
 def device_rows(table: Table, names: tuple[str, ...], choices: Choices) -> Iterable[tuple[np.ndarray, np.ndarray]]:
-    """Return numeric rows (k, d), (k,) of a device's own table, in the order of published names, in blocks.
+    """Yield blocks of features (k, d) and responses (k,) of a device's own table, in the order of published names.
 
-    A row that lacks a value, or has one that cannot be read, is NaN: it answers too (decision 0010).
+    A row with a missing or unreadable value is NaN: it answers too (decision 0010).
 
     Raises:
-        InputError: a column is missing, or the configuration has category columns.
+        InputError: a column is missing, or the configuration has categorical columns.
     """
     if any(name not in table.columns for name in (*(choices.features or ()), choices.target)):
         raise InputError(TableMessage.OWN_ROWS_LACK_COLUMNS)
@@ -504,9 +534,9 @@ def device_rows(table: Table, names: tuple[str, ...], choices: Choices) -> Itera
 
 
 def _public_side(public: Table, choices: Choices, names: list[str], schema: Schema | None) -> PublicSide:
-    """Return public data, the coder that private rows go through too, and what to say about both."""
+    """Return the public side of a public table, whose coder is also that of private rows."""
     rules, decimal = schema or public.schema, public.decimal
-    features, notes = _usable(public, names, choices, rules, decimal=decimal)
+    features, notes = _usable_features(public, names, choices, rules, decimal=decimal)
     labelled = choices.target in public.columns
     labels = public.column(choices.target) if labelled else None
     target = coding(labels, choices.target, choices.model, choices.positive, decimal=decimal, kind=choices.target_kind)
@@ -514,7 +544,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     check_width(coder)
     if target.kind == "caseless" and (alike := spelled_alike(frequencies(labels or ()))):
         notes += (Note(TableNote.READ_ALIKE, column=target.name, levels=alike),)
-    notes = target.notes + notes + tuple(note for encoded in features for note in encoded.notes)
+    notes = target.notes + notes + tuple(note for one in features for note in one.notes)
     notes += category_notes(features, choices)
     block = _one_block(public, coder, labelled)
     if "refuse" in (choices.missing, choices.unseen):
@@ -522,28 +552,37 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     rows = coder.rows(block, labelled)
     complete = rows.complete
     if not np.all(complete):
-        many = int(np.sum(~complete))
-        left, width = len(complete) - many, rows.x.shape[1]
-        if left <= width < len(complete) and (columns_to_leave_out := coder.columns_to_leave_out(block)):
+        n_incomplete = int(np.sum(~complete))
+        n_complete, n_columns = len(complete) - n_incomplete, rows.x.shape[1]
+        if n_complete <= n_columns < len(complete) and (columns_to_leave_out := coder.columns_to_leave_out(block)):
             raise InputError(
                 PublicMessage.TOO_FEW_COMPLETE_ROWS,
-                rows=left,
+                rows=n_complete,
                 total=len(complete),
-                count=width,
-                limit=width + 1,
+                count=n_columns,
+                limit=n_columns + 1,
                 columns=columns_to_leave_out,
             )
         if choices.missing == "public-median" and (columns := coder.unfilled(block, labelled)):
-            notes += (Note(TableNote.PUBLIC_ROWS_UNFILLED, count=many, columns=columns),)
+            notes += (Note(TableNote.PUBLIC_ROWS_UNFILLED, count=n_incomplete, columns=columns),)
         else:
-            notes += (Note(TableNote.PUBLIC_ROW_LEFT_OUT if many == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT, count=many),)
+            notes += (
+                Note(
+                    TableNote.PUBLIC_ROW_LEFT_OUT if n_incomplete == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT,
+                    count=n_incomplete,
+                ),
+            )
     if not labelled:
         notes += (Note(TableNote.UNLABELLED),)
     elif choices.model is not GAUSSIAN and np.ptp(rows.y[complete]) == 0:
         notes += (Note(TableNote.ONE_PUBLIC_LABEL, column=choices.target),)
-    coder, x, dropped = _independent(coder, rows.x[complete])
-    if labelled and choices.model.binary and (uniform := _of_one_label(coder.names, x, rows.y[complete])):
-        notes += (Note(TableNote.LEVELS_OF_ONE_LABEL, column=choices.target, levels=uniform),)
+    coder, x, dropped = _without_dependent_columns(coder, rows.x[complete])
+    if (
+        labelled
+        and choices.model.binary
+        and (levels_of_one_label := _columns_of_one_label(coder.names, x, rows.y[complete]))
+    ):
+        notes += (Note(TableNote.LEVELS_OF_ONE_LABEL, column=choices.target, levels=levels_of_one_label),)
     for name, numbers in zip(coder.names, x.T, strict=True):
         if name in public.columns and (code := code_for_missing(numbers)) is not None:
             notes += (Note(TableNote.CODE_FOR_MISSING, column=name, number=code),)
@@ -572,7 +611,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         data = replace(data, covariates_are_public=True)
         coder = replace(coder, expected=tuple(data.coefficients.tolist()))
         notes += (Note(TableNote.COVARIATES_PUBLIC),)
-    if data.m is not None and data.m < _FEW_FOR_A_COLUMN * data.d:
+    if data.m is not None and data.m < _FEW_ROWS_PER_COLUMN * data.d:
         notes += (Note(TableNote.FEW_PUBLIC_ROWS, rows=data.m, count=data.d),)
     if data.m is not None and data.m < len(x):
         notes += (Note(TableNote.PASTED, count=len(x) - data.m, rows=len(x)),)
@@ -580,24 +619,24 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
 
 
-def _of_one_label(names: Sequence[str], x: np.ndarray, y: np.ndarray) -> tuple[str, ...]:
-    """Return the columns of zeros and ones whose rows with a one have one label, where the labels differ.
+def _columns_of_one_label(names: Sequence[str], x: np.ndarray, y: np.ndarray) -> tuple[str, ...]:
+    """Return the columns of zeros and ones in which all rows with a one have the same label.
 
     Args:
         names: of the columns.
         x: public features (m, d).
         y: public labels (m,), 0 or 1.
     """
-    of_levels = np.all((x == 0) | (x == 1), axis=0) & np.any(x == 1, axis=0)
-    rate = (y @ x)[of_levels] / x.sum(axis=0)[of_levels]
-    return tuple(np.array(names)[of_levels][(rate == 0) | (rate == 1)].tolist()) if np.ptp(y) > 0 else ()
+    is_indicator = np.all((x == 0) | (x == 1), axis=0) & np.any(x == 1, axis=0)
+    rate = (y @ x)[is_indicator] / x.sum(axis=0)[is_indicator]
+    return tuple(np.array(names)[is_indicator][(rate == 0) | (rate == 1)].tolist()) if np.ptp(y) > 0 else ()
 
 
 def _groups(public: Table, choices: Choices, complete: np.ndarray) -> np.ndarray | None:
-    """Return the group of each public row used, where errors are clustered and the public table can say so.
+    """Return the group of each complete public row; ``None`` where errors are not clustered.
 
     Raises:
-        InputError: the column that was asked for is not there.
+        InputError: the public table lacks the column of groups.
     """
     name = choices.groups
     if name not in public.columns:
@@ -609,10 +648,10 @@ def _groups(public: Table, choices: Choices, complete: np.ndarray) -> np.ndarray
 
 
 def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | None:
-    """Return how much rows count, from the public weights; ``None`` where all count the same.
+    """Return the rule for weights of rows, with the public mean; ``None`` for equal weights.
 
     Raises:
-        InputError: the public rows have no such column, or no positive weights in it.
+        InputError: the public table has no such column, or no positive weights.
     """
     names = choices.weighing
     if not names:
@@ -629,10 +668,10 @@ def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | 
     return replace(weights, mean=mean)
 
 
-def _usable(
+def _usable_features(
     public: Table, names: list[str], choices: Choices, rules: Schema, *, decimal: str | None
 ) -> tuple[list[Feature], tuple[str, ...]]:
-    """Return features of the named columns; unchosen columns that give none are left out, with a note."""
+    """Return the features of these columns, and notes; columns that were not chosen and cannot be used are left out."""
     usable: list[Feature] = []
     identifiers: list[Feature] = []
     notes: list[str] = []
@@ -644,19 +683,23 @@ def _usable(
                 raise
             notes.append(Note(TableNote.LEFT_OUT, statement=error.statement, cause=error.message, columns=(name,)))
             continue
-        unchosen = choices.features is None and any(kind_of(note) in _LEFT_OUT for note in one.notes)
+        unchosen = choices.features is None and any(kind_of(note) in _IDENTIFIER_NOTES for note in one.notes)
         (identifiers if unchosen else usable).append(one)
     if not usable and not identifiers:
         raise InputError(TableMessage.NO_FEATURES)
     if not usable:
         return identifiers, tuple(notes)
     for one in identifiers:
-        notes += [Note(_LEFT_OUT[kind], column=one.name) for kind in map(kind_of, one.notes) if kind in _LEFT_OUT]
+        notes += [
+            Note(_IDENTIFIER_NOTES[kind], column=one.name)
+            for kind in map(kind_of, one.notes)
+            if kind in _IDENTIFIER_NOTES
+        ]
     return usable, tuple(notes)
 
 
 def _one_block(public: Table, coder: Coder, labelled: bool) -> Cells:
-    """Return a public table as one block."""
+    """Return a public table as one block, in the columns of the coder."""
 
     def one_array(name: str) -> pa.Array:
         column = public.column(name)
@@ -665,51 +708,51 @@ def _one_block(public: Table, coder: Coder, labelled: bool) -> Cells:
     return Cells(public.cells.num_rows, {name: one_array(name) for name in coder.columns(labelled)})
 
 
-def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[str, ...]]:
-    """Return the coder without columns that are dependent in the public rows, with a note for each.
+def _without_dependent_columns(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[str, ...]]:
+    """Return coder and rows without columns that are linearly dependent in the public rows, and a note for each.
 
-    A public ridge lets them in, but for linear regressions alone: elsewhere it is no part of the methods' whitening.
+    With a public ridge they stay in linear regressions; the whitening of other families does not use the ridge.
 
     Raises:
-        InputError: all columns are dependent, or some where such are refused.
+        InputError: all features are dependent, or dependent columns are refused.
     """
-    ridged, refused = coder.choices.public_ridge > 0, coder.choices.collinear == "refuse"
-    if (ridged and coder.choices.model is GAUSSIAN) or (refused and not ridged) or len(x) <= x.shape[1]:
+    has_ridge, refuses_collinear = coder.choices.public_ridge > 0, coder.choices.collinear == "refuse"
+    if (has_ridge and coder.choices.model is GAUSSIAN) or (refuses_collinear and not has_ridge) or len(x) <= x.shape[1]:
         return coder, x, ()
     largest = np.max(np.abs(x), axis=0)
-    used = np.where(largest > SMALLEST, x, 0.0)
-    sizes = np.sqrt(np.mean(used**2, axis=0))
-    scaled = used / np.where(sizes > 0, sizes, 1.0) / np.sqrt(len(x))
+    x_used = np.where(largest > SMALLEST, x, 0.0)
+    root_mean_squares = np.sqrt(np.mean(x_used**2, axis=0))
+    scaled = x_used / np.where(root_mean_squares > 0, root_mean_squares, 1.0) / np.sqrt(len(x))
     basis = np.zeros((len(x), x.shape[1]))
     independent: list[int] = []
     notes = []
     for j, name in enumerate(coder.names):
-        rest, before = scaled[:, j].copy(), basis[:, : len(independent)]
+        residual, earlier_directions = scaled[:, j].copy(), basis[:, : len(independent)]
         for _ in range(2):
-            rest -= before @ (before.T @ rest)
-        length = float(np.linalg.norm(rest))
-        if length > _DEPENDENT:
-            basis[:, len(independent)] = rest / length
+            residual -= earlier_directions @ (earlier_directions.T @ residual)
+        norm = float(np.linalg.norm(residual))
+        if norm > _LEAST_RESIDUAL_NORM:
+            basis[:, len(independent)] = residual / norm
             independent.append(j)
         else:
             notes.append(
-                _left_out(name, scaled, independent, j, names=coder.names, tiny=bool(0 < largest[j] <= SMALLEST))
+                _left_out_note(name, scaled, independent, j, names=coder.names, tiny=bool(0 < largest[j] <= SMALLEST))
             )
     if not independent or (independent == [0] and coder.choices.intercept):
         raise InputError(TableMessage.ALL_CONSTANT)
-    combinations = [note for note in notes if note.kind is TableNote.COLLINEAR]
-    if refused and combinations:
-        facts = combinations[0].facts
+    collinear_notes = [note for note in notes if note.kind is TableNote.COLLINEAR]
+    if refuses_collinear and collinear_notes:
+        facts = collinear_notes[0].facts
         raise InputError(PublicMessage.COLLINEAR_LABELS, column=facts["column"], columns=facts["columns"])
-    if not notes or refused:
+    if not notes or refuses_collinear:
         return coder, x, ()
     return replace(coder, used=tuple(independent)), x[:, independent], tuple(notes)
 
 
-def _left_out(
+def _left_out_note(
     name: str, scaled: np.ndarray, independent: list[int], j: int, *, names: tuple[str, ...], tiny: bool
 ) -> Note:
-    """Say why a column is left out."""
+    """Return the note on why a column is left out."""
     if tiny:
         return Note(TableNote.TINY, column=name, limit=SMALLEST)
     if not np.any(scaled[:, j]):
@@ -733,18 +776,20 @@ def common_columns(private: Table, public: Table | MomentTable) -> list[str]:
 
 
 def _features(private: Table, public: Table | MomentTable, choices: Choices) -> list[str]:
-    """Return the chosen features in public order."""
+    """Return the features: as chosen, else all common columns in public order."""
     common = common_columns(private, public)
     columns = list(public.columns)
     missing = [name for name in choices.weighing if name not in private.columns]
     if missing:
         raise InputError(TableMessage.NO_PRIVATE_WEIGHTS, column=missing[0])
     for name in (choices.target, *(choices.features or ())):
-        unlabelled = name == choices.target and choices.model is not GAUSSIAN and isinstance(public, Table)
-        if unlabelled and name not in columns and name in private.columns:
+        labels_are_private = name == choices.target and choices.model is not GAUSSIAN and isinstance(public, Table)
+        if labels_are_private and name not in columns and name in private.columns:
             continue  # labels are private only
         if name not in columns:
-            raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=[name], present=_near_first([name], columns))
+            raise InputError(
+                TableMessage.NO_PUBLIC_COLUMN, columns=[name], present=_most_similar_first([name], columns)
+            )
         if name not in common:
             raise InputError(TableMessage.NO_PRIVATE_COLUMN, column=name)
     chosen = common if choices.features is None else list(choices.features)
@@ -759,10 +804,10 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
 
 
 def _without_intercept(names: Iterable[str], choices: Choices) -> list[str]:
-    """Return columns of a moment matrix without the row of its intercept.
+    """Return columns of a moment matrix without its intercept.
 
     Raises:
-        InputError: that was chosen as a feature.
+        InputError: the intercept was chosen as a feature.
     """
     for name in choices.features or ():
         if name in _INTERCEPT_NAMES:
@@ -778,7 +823,7 @@ def _numeric_coder(features: list[str], choices: Choices, decimal: str | None = 
 def _moment_side(
     public: MomentTable, choices: Choices, features: list[str], public_rows: int | None, *, schema: Schema | None
 ) -> PublicSide:
-    """Prepare a public side that is a moment matrix: numeric features only."""
+    """Return the public side of a moment matrix, with numeric features only."""
     if choices.weighing:
         raise InputError(TableMessage.WEIGHTS_NEED_ROWS)
     coder = _numeric_coder(features, choices)
@@ -786,13 +831,13 @@ def _moment_side(
     if choices.missing == "public-median":
         raise InputError(TableMessage.NO_MEDIANS)
     if choices.intercept:
-        given = [name for name in _INTERCEPT_NAMES if name in public.columns]
-        if not given:
+        intercepts = [name for name in _INTERCEPT_NAMES if name in public.columns]
+        if not intercepts:
             raise InputError(TableMessage.NO_INTERCEPT_ROW, column=INTERCEPT)
-        order = [given[0], *order]
-    at = [public.columns.index(name) for name in order]
+        order = [intercepts[0], *order]
+    positions = [public.columns.index(name) for name in order]
     data = public_from_moment(
-        public.matrix[np.ix_(at, at)],
+        public.matrix[np.ix_(positions, positions)],
         coder.names,
         choices.target,
         public_rows,
@@ -807,6 +852,6 @@ def _moment_side(
 
 
 def _gap_notes(choices: Choices) -> tuple[Note, ...]:
-    """Return what becomes of private rows with gaps under a policy that fills them."""
+    """Return the note on the treatment of private rows with gaps."""
     kinds = {"empty-row": TableNote.EMPTY_ROWS, "public-median": TableNote.FILLED_GAPS}
     return (Note(kinds[choices.missing]),) if choices.missing in kinds else ()

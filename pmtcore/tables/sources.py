@@ -1,7 +1,7 @@
-"""Sources of row blocks: a table that is read from where it lies, block by block, in constant memory.
+"""Sources: tables that are read where they are stored, block by block, in constant memory.
 
-A source knows its column names and its number of rows without looking at a cell, and hands out cells, as text or
-as typed scalars, in blocks that may be cut anywhere: what becomes of a cell is decided elsewhere, one by one.
+A source has column names and number of rows without reading a cell, and yields blocks of cells, as text or as typed
+scalars. Cells are converted elsewhere, one by one, so that the results do not depend on the blocks.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
     from _typeshed import ReadableBuffer
 
-_PARQUET_END = 8  # bytes after the description: its length, and a mark
+_PARQUET_FOOTER = 8  # bytes at the end of a Parquet file: length of its metadata, and a mark
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A block of cells: named Arrow arrays of one length."""
+    """Block of cells: Arrow arrays of one length, by column."""
 
     rows: int
     columns: Mapping[str, pa.Array]
@@ -47,7 +47,7 @@ class Cells:
 
 
 class Source(Protocol):
-    """Base of the sources that a table of any size is read from."""
+    """Interface of all sources."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,35 +55,35 @@ class Source(Protocol):
         ...
 
     def rows(self, dialect: Dialect) -> int:
-        """Return the number of rows: from metadata, declared, or counted in a pass that sees line structure only."""
+        """Return the number of rows: from metadata, declared, or counted by the ends of rows."""
         ...
 
     @property
     def sha256(self) -> str:
-        """Return the digest that tells tables apart."""
+        """Return a digest that distinguishes tables."""
         ...
 
     @property
     def in_memory(self) -> bool:
-        """Return True where the table lies in memory anyway."""
+        """Return whether the table is in memory."""
         ...
 
     @property
     def separator(self) -> str | None:
-        """Return what separates cells, in a text."""
+        """Return the separator of cells of a text; ``None`` for other sources."""
         ...
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
         """Yield blocks of the named columns, in one pass.
 
         Raises:
-            InputError: the file is damaged, or gone.
+            InputError: the file is damaged or missing.
         """
         ...
 
 
 class FileSource(StaysInSession):
-    """Base of a source that is a file, which other processes are told by name, or lies in memory and stays there."""
+    """Base of a source that is a file, which can be sent to other processes by its name, unless it is in memory."""
 
     in_memory: bool
 
@@ -97,7 +97,7 @@ class FileSource(StaysInSession):
 
 
 class TextSource(FileSource):
-    """CSV and its relatives, gzip'ed or not."""
+    """Text file such as CSV, possibly gzip'ed."""
 
     def __init__(self, place: Place, where: str, private: bool, limit: int | None = None) -> None:
         self.place, self._where, self._limit, self._private = place, where, limit, private
@@ -133,7 +133,7 @@ class TextSource(FileSource):
         return digest.hexdigest()
 
     def reading_numbers(self, names: Iterable[str]) -> TextSource:
-        """Return the same text, whose columns of these names are read as numbers and as nothing else."""
+        """Return the same text, with these columns read only as numbers."""
         view = copy(self)
         view._numbers = frozenset(names)
         return view
@@ -144,29 +144,29 @@ class TextSource(FileSource):
         return lines.TextShape(self.header.separator, width, quoted, dialect.encoding, self._private, multiline)
 
     def has_line_breaks(self, dialect: Dialect) -> bool:
-        """Return True where a public file has cells with line breaks: then it has more lines than rows."""
+        """Return whether a public file has cells with line breaks, that is, more lines than rows."""
         shape = replace(self._shape(dialect), multiline=False)
         text = lines.after_header(pieces(self.place, self._where, self._limit))[1]
         return lines.counted(text, shape) > self.rows(dialect)
 
     def _count(self, dialect: Dialect) -> tuple[int, int]:
-        """Return the numbers of rows and of bytes."""
+        """Return the number of rows, and of uncompressed bytes."""
         key = (dialect.quoting, dialect.row_names)
         if key not in self._counted:
             size = 0
 
-            def measured() -> Iterator[bytes]:
+            def measured_pieces() -> Iterator[bytes]:
                 nonlocal size
                 for piece in pieces(self.place, self._where, self._limit):
                     size += len(piece)
                     yield piece
 
-            count = lines.counted(lines.after_header(measured())[1], self._shape(dialect))
+            count = lines.counted(lines.after_header(measured_pieces())[1], self._shape(dialect))
             self._counted[key] = count, size
         return self._counted[key]
 
     def sample(self, most: int) -> bytes:
-        """Return the first bytes, for a public file."""
+        """Return at least the first ``most`` bytes of a public file, or all."""
         start = b""
         for piece in pieces(self.place, self._where, self._limit):
             start += piece
@@ -175,11 +175,11 @@ class TextSource(FileSource):
         return start
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
-        at = [self.names.index(name) + dialect.row_names for name in names]
+        positions = [self.names.index(name) + dialect.row_names for name in names]
         with_point = dialect.mark(self.separator) == "."
-        numbers = {j for j, name in zip(at, names, strict=True) if with_point and name in self._numbers}
-        rest = lines.after_header(pieces(self.place, self._where, self._limit))[1]
-        for batch in lines.batches(rest, self._shape(dialect), at, numbers):
+        numbers = {j for j, name in zip(positions, names, strict=True) if with_point and name in self._numbers}
+        text_pieces = lines.after_header(pieces(self.place, self._where, self._limit))[1]
+        for batch in lines.batches(text_pieces, self._shape(dialect), positions, numbers):
             if batch.unreadable and not self._private:
                 raise InputError(
                     TableMessage.RAGGED_ROWS,
@@ -191,7 +191,7 @@ class TextSource(FileSource):
 
 
 class ParquetSource(FileSource):
-    """A Parquet file, read by row group with the columns needed."""
+    """Parquet file, of which the columns needed are read by row groups."""
 
     separator = None
 
@@ -203,14 +203,14 @@ class ParquetSource(FileSource):
             schema = file.schema_arrow
             self._fields = {str(field.name).strip(): field for field in schema}
             names = [str(field.name).strip() for field in schema]
-            # Where a file has no limit, one cell of a row group, however long, refuses no other.
+            # Without a limit, no length of a cell makes the file unreadable.
             for g in range(file.metadata.num_row_groups):
-                _check_group(file.metadata.row_group(g), where, limit)
+                _check_group_size(file.metadata.row_group(g), where, limit)
         check_names(names, where, private)
         self.names = tuple(names)
-        # Of the file's own description, or of all its bytes in memory: a copy of the file has the same.
+        # Digest of the file's metadata, or of all bytes in memory; that of a copy is the same.
         self.description = _content_digest(place)
-        self.sha256 = _of_this_file(self.description, place)
+        self.sha256 = _file_digest(self.description, place)
 
     def rows(self, dialect: Dialect) -> int:
         return self._rows
@@ -221,26 +221,28 @@ class ParquetSource(FileSource):
             return [int(file.metadata.row_group(g).num_rows) for g in range(file.metadata.num_row_groups)]
 
     @contextmanager
-    def _file(self, wanted: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+    def _file(self, names: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
         import pyarrow.parquet as pq  # noqa: PLC0415  # only Parquet needs it
 
-        texts = [self._fields[name].name for name in wanted if _is_text(self._fields[name].type)]
+        text_columns = [self._fields[name].name for name in names if _is_text(self._fields[name].type)]
         with ExitStack() as stack:
             try:
                 handle = opened(self.place)
                 stack.callback(handle.close)
-                file = pq.ParquetFile(handle, read_dictionary=texts, pre_buffer=False, buffer_size=PARQUET_BUFFER)
-            except Exception:  # pyarrow has its own family of errors; their texts may quote the file
+                file = pq.ParquetFile(
+                    handle, read_dictionary=text_columns, pre_buffer=False, buffer_size=PARQUET_BUFFER
+                )
+            except Exception:  # errors of pyarrow, whose texts may quote the file
                 raise InputError(TableMessage.PARQUET_UNREADABLE, where=self._where) from None
             yield file
 
     def blocks(self, names: Sequence[str], dialect: Dialect, groups: Sequence[int] | None = None) -> Iterator[Cells]:
-        flat = [name for name in names if not pt.is_nested(self._fields[name].type)]
-        at = [self._fields[name].name for name in flat]
-        with self._file(flat) as file:
-            batches = file.iter_batches(block_rows(len(names)), groups, at, use_threads=False)
+        readable = [name for name in names if not pt.is_nested(self._fields[name].type)]
+        field_names = [self._fields[name].name for name in readable]
+        with self._file(readable) as file:
+            batches = file.iter_batches(block_rows(len(names)), groups, field_names, use_threads=False)
             while (batch := self._next(batches)) is not None:
-                columns = dict(zip(flat, [batch.column(name) for name in at], strict=True))
+                columns = dict(zip(readable, [batch.column(name) for name in field_names], strict=True))
                 yield Cells(batch.num_rows, {name: columns.get(name, pa.nulls(batch.num_rows)) for name in names})
 
     def _next(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
@@ -250,7 +252,7 @@ class ParquetSource(FileSource):
 
 
 class ArrowSource(StaysInSession):
-    """A table in memory, in Arrow's form."""
+    """Arrow table in memory."""
 
     in_memory = True
     separator = None
@@ -269,26 +271,26 @@ class ArrowSource(StaysInSession):
 
 
 def frame_source(frame: object) -> ArrowSource:
-    """Return rows of a pandas, Polars, Arrow or other frame that narwhals knows; without a copy where Arrow can.
+    """Return the source for a frame of pandas, Polars, Arrow or another library that narwhals knows.
 
     Raises:
-        InputError: something else.
+        InputError: it is no such frame.
     """
     if isinstance(frame, pa.Table):
         table = frame
     else:
         import narwhals as nw  # noqa: PLC0415  # only frames need it
 
-        known = narwhals_frame(frame)
-        if not isinstance(known, nw.DataFrame):
+        dataframe = narwhals_frame(frame)
+        if not isinstance(dataframe, nw.DataFrame):
             raise InputError(TableMessage.NOT_A_FRAME)
-        # A lone surrogate has no UTF-8: replaced, as it is in a cell.
-        names = [str(name).encode("utf-8", "replace").decode() for name in known.columns]
-        table = pa.table([_frame_column(known[name]) for name in known.columns], names=names)
+        # A lone surrogate, which UTF-8 cannot encode, is replaced as in a cell.
+        names = [str(name).encode("utf-8", "replace").decode() for name in dataframe.columns]
+        table = pa.table([_frame_column(dataframe[name]) for name in dataframe.columns], names=names)
     check_names([str(name).strip() for name in table.column_names], "The table", hide_names=True)
-    for at, column in enumerate(table.columns):
+    for j, column in enumerate(table.columns):
         if pt.is_run_end_encoded(column.type):
-            table = table.set_column(at, table.column_names[at], pc.run_end_decode(column))
+            table = table.set_column(j, table.column_names[j], pc.run_end_decode(column))
     return ArrowSource(table, _table_digest(table))
 
 
@@ -308,10 +310,10 @@ def narwhals_frame(data: object) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None
 
 
 def _check_frame_names(frame: object) -> None:
-    """Refuse a frame of pandas whose columns have names that no formula and no record can hold.
+    """Check that the column names of a pandas frame are texts and unique.
 
     Raises:
-        InputError: names that are no text, or one name twice; the names are not told, they may be private.
+        InputError: they are not; the names, which may be private, are not in the message.
     """
     if not type(frame).__module__.startswith("pandas") or not hasattr(frame, "columns"):
         return
@@ -323,24 +325,24 @@ def _check_frame_names(frame: object) -> None:
 
 
 def _frame_column(series: nw.Series[Any]) -> pa.Array:
-    """Return a column of a frame; one of Python objects goes object by object, whatever they are."""
-    with suppress(Exception):  # every library has its own errors, also of the type alone: decimals of hundreds
-        if str(series.dtype) != "Object" and not _holds_objects(series.to_native()):
+    """Return a column of a frame; Python objects are converted one by one."""
+    with suppress(Exception):  # errors of any library
+        if str(series.dtype) != "Object" and not _has_objects(series.to_native()):
             return series.to_arrow()
     return from_objects(series.to_list())
 
 
-def _holds_objects(native: object) -> bool:
-    """Return True where a pandas series holds Python objects, or categories that are.
+def _has_objects(native: object) -> bool:
+    """Return whether a pandas series has Python objects, or such categories.
 
-    Asked of the series itself: narwhals looks at its first cells and calls such a column text, if they are.
+    The series itself decides, since narwhals infers from its first cells whether such a column is text.
     """
-    kind = getattr(native, "dtype", None)
-    return "object" in (str(kind), str(getattr(getattr(kind, "categories", None), "dtype", "")))
+    dtype = getattr(native, "dtype", None)
+    return "object" in (str(dtype), str(getattr(getattr(dtype, "categories", None), "dtype", "")))
 
 
 class DerivedSource:
-    """Base of a source made from another one, whose form it has."""
+    """Base of a source that is derived from another one."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.names = source, source.names
@@ -348,16 +350,16 @@ class DerivedSource:
 
     @property
     def sha256(self) -> str:
-        """Return the digest of the source beneath: what is made of it says nothing that is not known."""
+        """Return the digest of the original source."""
         return self.source.sha256
 
     def rows(self, dialect: Dialect) -> int:
-        """Return the number of rows of the source beneath."""
+        """Return the number of rows of the original source."""
         return self.source.rows(dialect)
 
 
 class ManySource:
-    """Several files of one table, one after the other."""
+    """Table in several files, read one after the other."""
 
     def __init__(self, parts: Sequence[Source], where: str) -> None:
         if not parts:
@@ -369,7 +371,7 @@ class ManySource:
         self.separator = parts[0].separator
 
     def with_parts(self, parts: Sequence[Source]) -> ManySource:
-        """Return the same table from other views of its files."""
+        """Return the same table with these views of its files."""
         view = copy(self)
         view.parts = tuple(parts)
         return view
@@ -387,9 +389,9 @@ class ManySource:
 
 
 def reading_numbers(source: Source, names: Iterable[str]) -> Source:
-    """Return the same table for a pass that reads the columns of these names as numbers, and as nothing else.
+    """Return the same table for a pass that reads these columns only as numbers.
 
-    A text is converted while it is cut into cells then; what becomes of a cell is the same.
+    A text file may then be parsed faster; the numbers are the same.
     """
     if isinstance(source, ManySource):
         return source.with_parts([reading_numbers(part, names) for part in source.parts])
@@ -397,9 +399,9 @@ def reading_numbers(source: Source, names: Iterable[str]) -> Source:
 
 
 def has_digest_at_hand(source: Source) -> bool:
-    """Return whether the digest tells other rows and takes no pass over what lies elsewhere.
+    """Return whether the digest depends on the rows and needs no pass over a file.
 
-    That of a query tells another query, and nothing of rows that were written since.
+    The digest of a query does not depend on its rows.
     """
     if isinstance(source, ManySource):
         return all(map(has_digest_at_hand, source.parts))
@@ -409,7 +411,7 @@ def has_digest_at_hand(source: Source) -> bool:
 
 
 def sliced(cells: Cells) -> Iterator[Cells]:
-    """Yield a block in blocks that methods take."""
+    """Yield a block in parts of at most :func:`block_rows` rows."""
     size = block_rows(len(cells.columns))
     for start in range(0, cells.rows, size):
         rows = min(size, cells.rows - start)
@@ -421,11 +423,11 @@ def as_table(source: Source, dialect: Dialect) -> pa.Table:
     blocks = [pa.table(dict(block.columns)) for block in source.blocks(source.names, dialect)]
     if not blocks:
         return pa.table({})
-    return pa.concat_tables(_of_one_schema(blocks), promote_options="permissive").unify_dictionaries()
+    return pa.concat_tables(_with_common_types(blocks), promote_options="permissive").unify_dictionaries()
 
 
-def _of_one_schema(blocks: Sequence[pa.Table]) -> Sequence[pa.Table]:
-    """Return blocks whose columns of Python objects are texts where other blocks have another type."""
+def _with_common_types(blocks: Sequence[pa.Table]) -> Sequence[pa.Table]:
+    """Return blocks in which columns of Python objects are converted to text if another block has another type."""
     schemas = [block.schema for block in blocks]
     for j, name in enumerate(schemas[0].names):
         kinds = {schema.field(j).type for schema in schemas if not pt.is_null(schema.field(j).type)}
@@ -438,31 +440,35 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_binary(kind) or pt.is_large_binary(kind))
 
 
-def _check_group(group: pq.RowGroupMetaData, where: str, limit: int | None) -> None:
-    """Refuse row groups whose unpacked column is larger than the limit of the file, as of a text that is too large."""
+def _check_group_size(group: pq.RowGroupMetaData, where: str, limit: int | None) -> None:
+    """Check the uncompressed size of each column of a row group.
+
+    Raises:
+        InputError: one exceeds the limit of the file, in bytes.
+    """
     if limit is not None and any(group.column(j).total_uncompressed_size > limit for j in range(group.num_columns)):
         raise InputError(TableMessage.ROW_GROUP_TOO_LARGE, where=where, megabytes=limit // 2**20)
 
 
 def _content_digest(place: Place) -> str:
-    """Return the digest of the bytes where they lie in memory; else of the file's own description of its columns.
+    """Return the digest of the bytes in memory; for a file that of its Parquet metadata.
 
-    As bytes: least and greatest cells stand there, and need not be the text that their column says they are.
+    Metadata are taken as bytes: they have the smallest and largest cells, which may not be valid text.
     """
     if isinstance(place, bytes):
         return hashlib.sha256(place).hexdigest()
     with opened(place) as stream:
         size = stream.seek(0, io.SEEK_END)
-        stream.seek(size - _PARQUET_END)
+        stream.seek(size - _PARQUET_FOOTER)
         length = int.from_bytes(stream.read(4), "little")
-        stream.seek(max(size - _PARQUET_END - length, 0))
+        stream.seek(max(size - _PARQUET_FOOTER - length, 0))
         return hashlib.sha256(stream.read(length)).hexdigest()
 
 
-def _of_this_file(description: str, place: Place) -> str:
-    """Return a digest that tells files apart whose descriptions are alike: without statistics those say sizes alone.
+def _file_digest(description: str, place: Place) -> str:
+    """Return a digest of the metadata with the path and the time of the last change of the file.
 
-    Where the file lies and when it was written stand for its cells, which would have to be read.
+    Metadata without statistics have only sizes, and the cells are not to be read.
     """
     if isinstance(place, bytes):
         return description
@@ -471,23 +477,26 @@ def _of_this_file(description: str, place: Place) -> str:
 
 
 def is_same_file(one: Source, other: Source) -> bool:
-    """Return True for the same table twice, also where one is a copy of the other's file."""
+    """Return whether two sources are one table, also where one is a copy of the other's file."""
     if isinstance(one, ParquetSource) and isinstance(other, ParquetSource):
         return one.description == other.description
     if isinstance(one, TextSource) and isinstance(other, TextSource) and one.size != other.size:
-        return False  # no digest is taken of texts of different sizes
+        return False  # texts of different sizes need no digest
     return one.sha256 == other.sha256
 
 
 def _table_digest(table: pa.Table) -> str:
+    """Return the digest of all cells of a table."""
     sink = _Digest()
-    with pa.ipc.new_stream(pa.PythonFile(sink, "w"), table.schema) as stream:  # writes of a slice its own rows only
+    with pa.ipc.new_stream(
+        pa.PythonFile(sink, "w"), table.schema
+    ) as stream:  # of a slice, only its own rows are written
         stream.write_table(table)
     return sink.digest.hexdigest()
 
 
 class _Digest(io.RawIOBase):
-    """A file that keeps nothing but the digest of what is written to it."""
+    """File that computes a digest of what is written to it."""
 
     def __init__(self) -> None:
         super().__init__()

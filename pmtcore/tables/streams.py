@@ -1,6 +1,6 @@
-"""Bytes from where they lie: memory, a file, an object store; unpacked where they are gzip'ed, as far as allowed.
+"""Bytes of a table from memory, a file or an object store, decompressed up to a limit where they are gzip'ed.
 
-Only regular files are opened: a pipe or a device would be waited for without end.
+Only regular files are opened: a pipe or a device might never end.
 """
 
 import gzip
@@ -16,16 +16,16 @@ from pmtcore.tables.limits import MAX_BYTES
 
 Place = bytes | Path | str  # the bytes themselves, a path, an address such as s3://bucket/key
 _GZIP = b"\x1f\x8b"
-_PIECE = 2**18  # bytes at a read: large enough that the call is not what costs
+_PIECE_BYTES = 2**18  # bytes at a read: enough that the call itself costs little
 
 
 def is_address(text: str) -> bool:
-    """Return True for an address of an object store rather than a path."""
+    """Return whether a text is an address, such as of an object store, rather than a path."""
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text) is not None
 
 
 def without_keys(address: str) -> str:
-    """Return an address without what may be a secret: user and password, and what comes after a question mark."""
+    """Return an address without possible secrets: user, password, and everything after a question mark."""
     return re.sub(r"//[^/]*@", "//", address.partition("?")[0]) if is_address(address) else address
 
 
@@ -33,7 +33,7 @@ def opened(place: Place) -> BinaryIO:
     """Open a seekable stream of bytes.
 
     Raises:
-        InputError: no such file, not a regular file, or no library for the address.
+        InputError: there is no such regular file, it cannot be read, or there is no library for the address.
     """
     if isinstance(place, bytes):
         return io.BytesIO(place)
@@ -48,10 +48,11 @@ def opened(place: Place) -> BinaryIO:
 
 
 def pieces(place: Place, where: str, limit: int | None = None) -> Iterator[bytes]:
-    """Yield the uncompressed bytes, piece by piece: every member of a gzip file, up to the limit.
+    """Yield the uncompressed bytes, piece by piece, of all members of a gzip file.
 
     Raises:
-        InputError: damaged or cut gzip, something else after it, gzip'ed twice, more bytes than the limit.
+        InputError: a gzip file is damaged, cut short, followed by other bytes or gzip'ed twice, or the limit, in
+            uncompressed bytes, is exceeded.
     """
     with opened(place) as raw:
         packed = raw.read(2) == _GZIP
@@ -73,12 +74,17 @@ def unpacked(place: Place, where: str, limit: int = MAX_BYTES) -> bytes:
 
 
 def starts_with(place: Place, mark: bytes) -> bool:
-    """Return True where the stored bytes start with this mark."""
+    """Return whether the stored bytes start with this mark."""
     with opened(place) as stream:
         return stream.read(len(mark)) == mark
 
 
 def _check_regular(path: Path) -> None:
+    """Check that a path is that of a regular file.
+
+    Raises:
+        InputError: it is not.
+    """
     try:
         regular = path.is_file()
     except (OSError, ValueError):  # a name too long, or with a null in it
@@ -88,8 +94,13 @@ def _check_regular(path: Path) -> None:
 
 
 def _read(stream: BinaryIO, where: str) -> bytes:
+    """Return the next piece of a stream.
+
+    Raises:
+        InputError: it is damaged, or cannot be read.
+    """
     try:
-        return stream.read(_PIECE)
+        return stream.read(_PIECE_BYTES)
     except EOFError:
         raise InputError(TableMessage.GZIP_CUT_SHORT, where=where) from None
     except (gzip.BadGzipFile, zlib.error):
@@ -101,8 +112,13 @@ def _read(stream: BinaryIO, where: str) -> bytes:
 
 
 def _remote(address: str) -> BinaryIO:
+    """Open an address of an object store.
+
+    Raises:
+        InputError: it cannot be read, or the library for it is missing.
+    """
     with reraised_as(InputError(TableMessage.NO_FSSPEC, scheme=address.partition("://")[0]), ImportError):
         import fsspec  # noqa: PLC0415  # an extra
-    # Every store has its own errors, and their texts may hold keys.
+    # Errors differ between stores, and their texts may have keys.
     with reraised_as(InputError(TableMessage.ADDRESS_UNREADABLE, address=without_keys(address)), Exception):
         return cast(BinaryIO, fsspec.open(address, "rb").open())

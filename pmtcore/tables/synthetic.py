@@ -1,4 +1,4 @@
-"""The papers' synthetic setting."""
+"""Synthetic data of the papers."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,15 @@ from pmtcore.glm import families
 
 @dataclass(frozen=True)
 class Synthetic:
-    """Draw of the papers' synthetic setting: ``y = X beta + N(0, noise^2)``, ``X ~ N(mean, Psi)``."""
+    """Draw of the papers' synthetic setting: ``y = X beta + N(0, noise^2)``, ``X ~ N(mean, Psi)``.
+
+    Attributes:
+        private_x: (n, d).
+        private_y: (n,).
+        public_x: (m, d).
+        public_y: (m,).
+        beta: coefficients (d,).
+    """
 
     private_x: np.ndarray
     private_y: np.ndarray

@@ -1,9 +1,8 @@
-"""Tables: where they come from, what they are called, what is public about them, and second moment matrices.
+"""Tables, opened from files, frames, queries and addresses; and matrices of second moments.
 
-Parsing is Arrow's work; what is here decides what a file is, bounds its size, and turns every failure into one
-sentence. A sentence never holds a cell, nor a column name that only a private table has: a file without a header
-row has values where names should be. Of a private file only the shape is looked at before a release: its size,
-its header line or its metadata, and the number of its rows.
+This module recognises the form of a file, limits its size and raises each failure as one sentence. No sentence has a
+cell, nor a column name that only the private table has, since a file without a header has values in place of names.
+Of a private file only size, header or metadata, and number of rows are read before a release.
 """
 
 from __future__ import annotations
@@ -44,12 +43,18 @@ from collections.abc import Iterator, Sequence
 from pmtcore.tables.sources import Cells, DerivedSource
 
 Role = Literal["private", "public"]
-_SAMPLE = 2**22  # bytes of a public text that decide its dialect
+_SAMPLE = 2**22  # bytes of a public text from which its dialect is inferred
 
 
 @dataclass(frozen=True, eq=False)
 class Table(StaysInSession):
-    """Table behind its source. A private one prints no value and refuses to be pickled."""
+    """Table with its source. A private one prints no value and cannot be pickled.
+
+    Attributes:
+        name: as shown to the user.
+        role: private or public.
+        source: its rows.
+    """
 
     name: str
     role: Role
@@ -57,7 +62,7 @@ class Table(StaysInSession):
 
     @property
     def n(self) -> int:
-        """Return the number of rows, with quotes read in the usual way."""
+        """Return the number of rows, under the default dialect."""
         return self.source.rows(Dialect())
 
     @property
@@ -79,10 +84,10 @@ class Table(StaysInSession):
 
     @cached_property
     def cells(self) -> pa.Table:
-        """Return all cells, as they are.
+        """Return all cells, unchanged.
 
         Raises:
-            InputError: more than the limit, or a damaged file.
+            InputError: there are too many, or the file is damaged.
         """
         self._check_size()
         return as_table(self.source, self.dialect)
@@ -95,7 +100,7 @@ class Table(StaysInSession):
         return schemas.inferred(self.cells, self.dialect, self.decimal)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Return the cells of a public column, as they are."""
+        """Return the cells of a public column, unchanged."""
         return self.cells[self.columns.index(name)]
 
     @property
@@ -104,7 +109,7 @@ class Table(StaysInSession):
         return self.dialect.mark(self.source.separator)
 
     def head(self, rows: int) -> pd.DataFrame:
-        """Return the first rows as they are written, for readers who may see them."""
+        """Return the first rows for display, to readers who may see them."""
         blocks = self.source.blocks(self.columns, self.dialect)
         first = next(iter(blocks), None)
         if first is None:
@@ -113,7 +118,7 @@ class Table(StaysInSession):
 
     @cached_property
     def typed(self) -> pa.Table:
-        """Return the whole table with numbers as numbers, for readers who may see it: the curator, the lab."""
+        """Return all cells, numbers converted, for readers who may see them: the curator, and the lab."""
         rules = schemas.inferred(self.cells, self.dialect, self.decimal).columns
         return pa.table({c.name: _typed(self.cells[j], c, self.decimal) for j, c in enumerate(rules)})
 
@@ -123,6 +128,11 @@ class Table(StaysInSession):
         return self.typed.to_pandas()
 
     def _check_size(self) -> None:
+        """Check the number of cells.
+
+        Raises:
+            InputError: there are too many for memory.
+        """
         count = self.n * len(self.columns)
         if count > MAX_CELLS:
             raise InputError(TableMessage.TOO_MANY_CELLS, where=_where(self), count=count, limit=MAX_CELLS)
@@ -147,23 +157,23 @@ def read_path(path: str | Path, role: Role, rows: int | None = None) -> Table:
 
     Args:
         path: where the table is.
-        role: private or public; only a public file has a limit of uncompressed bytes, 512 MB.
+        role: private or public; public files are limited to 512 MB uncompressed.
         rows: declared number of rows, see :func:`with_rows`; ``None``: as many as there are.
 
     Raises:
-        InputError: no such file, or what is wrong with its shape.
+        InputError: there is no such file, or it cannot be used as a table.
     """
     text = str(path)
     if not text.strip():
         raise InputError(TableMessage.NO_FILE_NAMED, table=role)
     if is_address(text):
         name = without_keys(text)
-        return _checked(Table(name, role, _source(text, _called(role, name), role)), rows)
-    where = _called(role, Path(path).name)
-    # Of a name too long, or with a null in it.
+        return _checked(Table(name, role, _source(text, _described(role, name), role)), rows)
+    where = _described(role, Path(path).name)
+    # Raised for a name that is too long or has a null character.
     with reraised_as(InputError(TableMessage.NO_FILE, place=text[:60]), OSError, ValueError):
-        folder, there = Path(path).is_dir(), Path(path).exists()
-    if folder or (any(mark in text for mark in "*?[") and not there):
+        folder, exists = Path(path).is_dir(), Path(path).exists()
+    if folder or (any(mark in text for mark in "*?[") and not exists):
         paths = sorted(Path(path).rglob("*.parquet")) if folder else [Path(p) for p in sorted(glob.glob(text))]  # noqa: PTH207  # from any root
         files = [file for file in paths if file.is_file()]
         parts = [_source(file, where, role) for file in files]
@@ -182,20 +192,20 @@ def read_table(data: bytes, name: str, role: Role, limit: int = MAX_BYTES, *, ro
         rows: declared number of rows, see :func:`with_rows`; ``None``: as many as there are.
 
     Raises:
-        InputError: what is wrong with the file, in one sentence.
+        InputError: the file cannot be used as a table.
     """
-    return _checked(Table(name, role, _source(data, _called(role, name), role, limit)), rows)
+    return _checked(Table(name, role, _source(data, _described(role, name), role, limit)), rows)
 
 
 def read_as(table: Table, role: Role) -> Table:
-    """Read a file that was opened before in another role: more is looked at in public rows than in private ones.
+    """Open a table again in another role: public rows are read further than private ones before a release.
 
     Raises:
-        InputError: what is wrong with the file in this role.
+        InputError: it cannot be used in this role.
     """
     source = table.source
     if isinstance(source, TextSource | ParquetSource):
-        source = _source(source.place, _called(role, table.name), role, MAX_BYTES)
+        source = _source(source.place, _described(role, table.name), role, MAX_BYTES)
     return _checked(Table(table.name, role, source))
 
 
@@ -203,7 +213,7 @@ def table_from(frame: object, name: str, role: Role) -> Table:
     """Make a table from a pandas, Polars or Arrow frame.
 
     Raises:
-        InputError: another kind of object, or no rows.
+        InputError: the object is no such frame, or has no rows.
     """
     return _checked(Table(name, role, frame_source(frame)))
 
@@ -217,29 +227,35 @@ def query_table(url: str, query: str, rows: int | None = None) -> Table:
         rows: declared number of rows, see :func:`with_rows`; ``None``: as many as there are.
 
     Raises:
-        InputError: the database does not answer, or the answer has no rows.
+        InputError: the query fails, or has no rows.
     """
-    return _checked(Table("query", "private", QuerySource(url, query, _called("private", "query"))), rows)
+    return _checked(Table("query", "private", QuerySource(url, query, _described("private", "query"))), rows)
 
 
 def with_rows(table: Table, rows: int) -> Table:
-    """Return the same table with a declared number of rows, which then is not counted: there may be none.
+    """Return the same table with a declared number of rows, which are not counted, and may be none.
 
     Raises:
-        InputError: not a valid number of rows.
+        InputError: the number of rows is out of range.
     """
     return Table(table.name, table.role, DeclaredSource(table.source, rows))
 
 
-def _called(role: Role, name: str) -> str:
+def _described(role: Role, name: str) -> str:
+    """Return the subject of sentences about a table."""
     return f"The {role} table {name!r}"
 
 
 def _where(table: Table) -> str:
-    return _called(table.role, table.name)
+    return _described(table.role, table.name)
 
 
 def _checked(table: Table, rows: int | None = None) -> Table:
+    """Return a table with declared rows, or one that has rows.
+
+    Raises:
+        InputError: it has none.
+    """
     if rows is not None:
         return with_rows(table, rows)
     if table.n == 0:
@@ -248,7 +264,7 @@ def _checked(table: Table, rows: int | None = None) -> Table:
 
 
 def _source(place: Place, where: str, role: Role, limit: int | None = None) -> Source:
-    """Return the source of one file: Parquet by its mark, else text."""
+    """Return the source of one file: Parquet where it starts with its mark, else text."""
     private = role == "private"
     if limit is None and not private:
         limit = MAX_BYTES
@@ -265,10 +281,10 @@ def read_moment_path(path: str | Path) -> MomentTable:
 
 
 def read_moment(data: bytes, name: str) -> MomentTable:
-    """Read a square matrix with a header row of names; a first column may repeat the names.
+    """Parse a square matrix with a header of names, which a first column may repeat.
 
     Raises:
-        InputError: not a square table of finite numbers, or row names that differ from the columns.
+        InputError: it is not a square table of finite numbers, or names of rows and columns differ.
     """
     return _moment(read_table(data, name, "public"))
 
@@ -289,10 +305,10 @@ def _moment(table: Table) -> MomentTable:
 
 
 def split(table: Table, public_rows: int, seed: int) -> tuple[Table, Table]:
-    """Split one table at random into a private and a public part: for the lab.
+    """Split a table at random into a private and a public part, for the lab.
 
     Raises:
-        InputError: fewer rows than asked for.
+        InputError: the table has too few rows.
     """
     count = whole_number_between("public rows", public_rows, 1, max(table.n - 1, 1))
     order = np.random.default_rng(seed).permutation(table.n)
@@ -306,26 +322,26 @@ def split(table: Table, public_rows: int, seed: int) -> tuple[Table, Table]:
 
 
 def _typed(column: pa.ChunkedArray, rule: schemas.Column, decimal: str | None) -> pa.Array | pa.ChunkedArray:
-    """Return a column for display: whole numbers without a point, text as text."""
+    """Return a column with texts that are numbers converted: to integers if all are, else to floats."""
     if column.type == OBJECT:
         column = pa.chunked_array([shown(chunk) for chunk in column.chunks], pa.large_string())
-    text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    if rule.kind != "number" or len(column) == 0 or not text:
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if rule.kind != "number" or len(column) == 0 or not is_text:
         return column
     numbers = schemas.values(column, "number", decimal)
-    whole_numbers = (
+    are_integers = (
         np.all(np.isfinite(numbers)) and np.all(numbers == np.rint(numbers)) and np.all(np.abs(numbers) < 2**53)
     )
-    return pa.array(numbers.astype(np.int64) if whole_numbers else numbers, from_pandas=True)
+    return pa.array(numbers.astype(np.int64) if are_integers else numbers, from_pandas=True)
 
 
 class LabelledSource(DerivedSource):
-    """Source with a column of labels.
+    """Source with an additional column of labels.
 
     Args:
         source: the other columns.
         column: its name.
-        labels: of the rows in turn, over and over: one label for a constant column.
+        labels: labels of successive rows, repeated in a cycle; a single one makes a constant column.
     """
 
     def __init__(self, source: Source, column: str, labels: Sequence[str]) -> None:
@@ -337,20 +353,20 @@ class LabelledSource(DerivedSource):
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
         """Yield the blocks of one pass."""
-        # A block needs a column to have rows; with the labels alone the source's first one is read and left out.
-        inner = [name for name in names if name != self._column] or list(self.source.names[:1])
+        # If only the labels are wanted, the first column of the source is read for the numbers of rows.
+        source_names = [name for name in names if name != self._column] or list(self.source.names[:1])
         start = 0
-        for block in self.source.blocks(inner, dialect):
-            columns = {name: block.columns[name] for name in inner if name in names}
+        for block in self.source.blocks(source_names, dialect):
+            columns = {name: block.columns[name] for name in source_names if name in names}
             if self._column in names:
-                places = np.arange(start, start + block.rows) % len(self._labels)
-                columns[self._column] = pa.array(self._labels[places], type=pa.string())
+                positions = np.arange(start, start + block.rows) % len(self._labels)
+                columns[self._column] = pa.array(self._labels[positions], type=pa.string())
             start += block.rows
             yield Cells(block.rows, {name: columns[name] for name in names})
 
 
 def labelled(table: Table, column: str, labels: Sequence[str]) -> Table:
-    """Return the table with a column of labels; see :class:`LabelledSource`.
+    """Return the table with an additional column of labels; see :class:`LabelledSource`.
 
     Raises:
         InputError: there is a column of this name.

@@ -138,6 +138,17 @@ def test_no_cap_no_release_and_a_cap_holds(problem, tmp_path):
     assert not ledger.account("survey").entries
 
 
+def test_a_failure_is_entered_once(tmp_path):
+    """Whoever states it again, after it or after the record, changes nothing and gets no error."""
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.cap("survey", 3.0)
+    reserve(ledger, "survey", "k", REQUEST, 0.5, neighbours="replace-one")
+    ledger.fail("k", "ValueError")
+    events = ledger.verify()["events"]
+    ledger.fail("k", "KeyError")
+    assert ledger.verify()["events"] == events and ledger.entry("k").state == "failed"
+
+
 def test_a_failed_release_stays_spent(problem, tmp_path, monkeypatch):
     """Fail closed: an error after the spend leaves the spend, and says so to whoever repeats the key."""
     import pmtcore.releases.release as module

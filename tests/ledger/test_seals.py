@@ -177,6 +177,12 @@ def test_sealed_counts_seals(book, monkeypatch):
     assert book.verify()["sealed"] == 3 and book.verify()["first_bad"] == 4
 
 
+def test_a_seal_of_other_letters_is_named(book):
+    """No seal that somebody writes keeps the check from saying which event is bad."""
+    inserted(book, "cap", "cap-9", {"mu": 50.0}, "\u00e9" * 64)
+    assert book.verify()["first_bad"] == 4
+
+
 @pytest.mark.parametrize("version", range(1, SCHEMA))
 def test_an_old_ledger_is_sealed_once(url, version):  # noqa: F811
     """Events from before there was a key get their seals with the upgrade, and can still not be changed."""

@@ -158,7 +158,7 @@ def test_no_traceback_of_a_notebook_quotes_a_cell(error, tmp_path, monkeypatch):
         assert "in taken" in shown
 
 
-@pytest.mark.parametrize("place", ["pmtcore.api.frames.table_from", "pmtcore.tables.fingerprint._said"])
+@pytest.mark.parametrize("place", ["pmtcore.api.frames.table_from", "pmtcore.tables.fingerprint._words_of"])
 @pytest.mark.parametrize("error", [*ERRORS, Odd(SECRET, 5)], ids=lambda error: type(error).__name__)
 def test_no_traceback_before_a_spend_quotes_a_cell(error, place, tmp_path, monkeypatch):
     """Cells of a frame are read before the spend, for the ledger's fingerprint: one sentence, which says that nothing

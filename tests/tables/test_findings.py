@@ -16,7 +16,7 @@ from pmtcore.cli.main import main
 from pmtcore.report.cautions import filled_gaps, public_rows_words
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
-from pmtcore.tables.findings import _as_labels, _fewer, findings, open_findings, repaired
+from pmtcore.tables.findings import _halve_features, _make_labels, findings, open_findings, repaired
 from pmtcore.tables.kinds import number_format
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import default_choices, features_taken, prepare
@@ -692,14 +692,14 @@ def test_an_identifier_of_persons_is_no_target_by_default():
 
 def test_one_label_is_offered_against_no_rest():
     """Where all public rows have one label, no regression of it against others is offered."""
-    assert _as_labels(["high"]) == ()
-    assert len(_as_labels(["high", "low"])) == 1
+    assert _make_labels(["high"]) == ()
+    assert len(_make_labels(["high", "low"])) == 1
 
 
 def test_a_repair_that_keeps_one_feature_says_so_in_the_singular():
     """Not "the first 1 features"."""
-    assert [one.label for one in _fewer(("a", "b"))] == ["Only the first feature"]
-    assert [one.label for one in _fewer(("a", "b", "c", "d"))] == ["Only the first 2 features"]
+    assert [one.label for one in _halve_features(("a", "b"))] == ["Only the first feature"]
+    assert [one.label for one in _halve_features(("a", "b", "c", "d"))] == ["Only the first 2 features"]
 
 
 def test_a_kind_that_reads_nothing_is_said_to_read_nothing():

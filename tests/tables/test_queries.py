@@ -59,9 +59,9 @@ def url(request, tmp_path):
 
 def asked(source, monkeypatch):
     """What a source asks its database from now on."""
-    queries, inner = [], QuerySource._answers
+    queries, inner = [], QuerySource._chunks
     monkeypatch.setattr(
-        QuerySource, "_answers", lambda self, query, *rest: queries.append(query) or inner(self, query, *rest)
+        QuerySource, "_chunks", lambda self, query, *rest: queries.append(query) or inner(self, query, *rest)
     )
     return queries
 
