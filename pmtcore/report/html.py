@@ -435,8 +435,8 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
         more = [figure(band[part], 2) if band and part in band else "" for part in parts]
         limited_value = _limited(value, band, 1.0, ratio)
         if ratio and name == INTERCEPT:  # its exponential is the odds where every column is 0, and no ratio
-            limited_value = (*limited_value[:-1], "")
-        for_step: tuple[str, ...] = ("", "", *("",) * bool(ratio))
+            limited_value = (*limited_value[:-1], _NOT_APPLICABLE)
+        for_step: tuple[str, ...] = (_NOT_APPLICABLE,) * (2 + bool(ratio))
         if band and name != INTERCEPT and (by := by_name.get(name)):
             drawn, for_step = True, _limited(value, band, by, ratio)
             if by == 1:  # a category, or 0 and 1: both rows would have the same figures
@@ -513,13 +513,15 @@ _PER_STEP = (
     "Change for {step}, by the public rows, so that features can be compared. The numbers, and the change for one "
     "unit of the feature, are under All coefficients."
 )
+_NOT_APPLICABLE = "\N{EN DASH}"  # the intercept has no step, and its exponential is no ratio
 _IN_UNITS = (
     "Standard errors by part are for one unit of the feature. The 95 % band is that of all parts together: its "
     "half-width is the root of the sum of their squares, times a quantile of Student's distribution above 1.96"
 )
 _RELATIONS = (
-    "This release is stated under replace-one: a row replaced is one removed and one added. What a deployment states "
-    "for one row removed or added is up to twice as large in mu under replace-one: for a comparison, double its mu."
+    "This release is stated under replace-one: a row replaced is one removed and one added. Where a deployment states "
+    "epsilon for one row removed or added, its epsilon under replace-one is up to twice as large, and its delta up to "
+    "1 + e^epsilon times: for a comparison, double its epsilon."
 )
 _NO_LEDGER = "This report was made without a ledger: what was released from these rows before is not known here."
 

@@ -436,11 +436,11 @@ def test_a_report_says_where_the_rows_are_unlike_the_public_ones(filed):
     alarm = ReleaseNote.UNLIKE_OR_FALSE_ALARM.sentence()
     assert not disagreement_of(filed[0]) and alarm not in report(filed[0])
     bands, fit = filed[0]["bands"], list(filed[0]["public"]["public_fit"])
-    names = [name for name in bands if name != INTERCEPT][:2]
-    for name, times in zip(names, (10, 20), strict=True):
+    names = [name for name in bands if name != INTERCEPT][:3]
+    for name, times in zip(names, (10, 20, 5), strict=True):
         fit[list(bands).index(name)] = bands[name]["high"] + times * (bands[name]["high"] - bands[name]["low"])
     unlike = {**filed[0], "rows_disagree": True, "public": {**filed[0]["public"], "public_fit": fit}}
-    assert f"most for {names[1]}, {names[0]}" in disagreement_of(unlike)
+    assert f"most for {names[1]}, {names[0]} and {names[2]}" in disagreement_of(unlike)
     fit[list(bands).index(INTERCEPT)] = bands[INTERCEPT]["high"] + 90.0
     unlike["public"]["public_fit"] = fit
     assert f"most for {names[1]}, {names[0]}" in disagreement_of(unlike)  # and not for the average level
@@ -627,7 +627,7 @@ def test_an_intercept_has_no_ratio():
     record = release(made, Request("pmt-gradients", Budget(2.0)), SeededNoise(3)).as_dict()
     row = next(line for line in report(record).splitlines() if "(intercept)" in line)
     cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
-    assert cells[:3] == [""] * 3 and " to " in cells[4] and cells[5] == ""
+    assert cells[:3] == ["–"] * 3 and " to " in cells[4] and cells[5] == "–"
 
 
 def test_two_files_can_be_told_apart_by_their_names(problem):
