@@ -145,13 +145,12 @@ def page(here: Held) -> None:
 
 def head(here: Held) -> None:
     """Draw what is open, and how to take it along."""
-    left, middle, right = st.columns([6, 1.3, 1], vertical_alignment="center")
+    left, middle, right = st.columns([5.6, 1.5, 1], vertical_alignment="center")
     # The button that opened it is gone: what it opened takes the keyboard, from its top.
     with left, st.container(key="verdict"):
         if st.session_state.pop(FOCUS, False):
             scripts.run(scripts.TO_VERDICT)
-        st.markdown(f"{badge(here.label)} **{plain(here.title)}**: {plain(figures.record_words(here.moment))}")
-        another_table()
+        st.caption(f"{badge(here.label)} **{plain(here.title)}**: {plain(figures.record_words(here.moment))}")
         id = made_here(here.moment)
         if id is not None and is_of_other_table(id):
             st.warning("Another table is open now: Close leads to a release from it.", icon=":material/swap_horiz:")
@@ -164,6 +163,8 @@ def head(here: Held) -> None:
     rows_too = here.with_rows is not None and saved.toggle(**control("explore-complete"))
     moment = here.with_rows if rows_too and here.with_rows is not None else here.moment
     saved.download_button(**control("explore-save"), data=lambda: json.dumps(moment.record.as_dict()))
+    with later(middle, "another"):
+        another_table()
     if later(right, "close").button(**control("explore-close")):
         st.session_state.pop(_KEY)
         st.rerun()

@@ -46,7 +46,8 @@ def drawn() -> bool:
     # Folded: on a phone four titles would fill the first screen.
     with st.expander("The four papers", icon=":material/menu_book:"):
         st.caption("  \n".join(f"{one.letter}: {cited(one.letter)}." for one in CITATIONS.values()))
-    every = tiles()
+    with st.spinner("Comparing results with the papers' claims: once for each version", show_time=True):
+        every = tiles()
     papers = sorted({tile.source[0] for tile in every})
     answers = list(_MARKS)
     left, right = st.columns([1, 2])

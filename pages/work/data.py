@@ -6,11 +6,12 @@ import streamlit as st
 
 from pages.elements import cautions, table_picker, workflow_state
 from pages.elements.controls import control
-from pages.elements.session import quick, session
+from pages.elements.session import of_open_tables, quick, session
 from pages.elements.widgets import badge, chart, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, TableNote, kind_of
+from pmtcore.base.numbers import plural
 from pmtcore.report.cautions import filled_gaps, public_rows_words
 from pmtcore.report.columns import at_a_glance
 from pmtcore.report.figures import compare as figures
@@ -103,6 +104,13 @@ def mended(problem: Problem) -> None:
     table_picker.undo(problem.choices)
 
 
+def open_below(problem: Problem) -> None:
+    """Say above the picture how many questions about the columns stand below it."""
+    asked = sum(one.is_open for one in of_open_tables()) + len(cautions.of_open_tables(problem))
+    if asked:
+        st.caption(f":material/warning: {plural(asked, 'question')} about the columns below the picture, with repairs.")
+
+
 def opening(problem: Problem) -> None:
     """Draw what is open, what is explained by what, and which level of a label is modelled."""
     opened = session().tables
@@ -123,9 +131,10 @@ st.title("Data")
 thread = st.container()
 readable = table_picker.source()
 studied = session().studied
-# On tables that are ready to be studied the picture comes before the choices; on one's own, choices come first.
-head, messages = st.container(), st.container()
+# On tables that are ready to be studied the picture comes before questions and choices; on one's own, these come first.
+head = st.container()
 picture = st.container() if studied else None
+messages = st.container()
 # Under uploaders without two files that can be read, the tables before are not what was asked for.
 problem = table_picker.columns(messages) if readable else None
 with thread:
@@ -134,7 +143,13 @@ if problem is not None:
     # What was guessed stands above what is asked about it.
     with head:
         opening(problem)
-        mended(problem)
+        if studied:
+            open_below(problem)
+        else:
+            mended(problem)
+    if studied:
+        with messages:
+            mended(problem)
     with picture or st.container():
         showcase()
     table_picker.shared_rows(problem)

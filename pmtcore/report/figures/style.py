@@ -32,6 +32,8 @@ _NARROW = 40  # characters there, as in the report's drawings
 _ABOVE, NAME_HEIGHT = 54, 20
 # Pixels of legend and ticks together, and of a line of an axis title.
 _AROUND, _TITLE_LINE = 112, 19
+# Rows from which an axis stands above them, where a laptop shows it with the first rows; and pixels of its ticks.
+_AXIS_ABOVE, _TICK_LINE = 8, 26
 
 
 # How titles of axes of shares begin: nothing is drawn there below 0 or above 1, bands and margins included.
@@ -122,7 +124,12 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
         for line in [go.layout.Shape(shape)]
     ]
     title = len(_axis_title(x).split("<br>"))
-    return finish(figure, x, "", _AROUND + _TITLE_LINE * title + round(row * (len(names) - 0.5 - top)), name=_ABOVE)
+    inside, axis = round(row * (len(names) - 0.5 - top)), _TITLE_LINE * title
+    finish(figure, x, "", _AROUND + axis + inside, name=_ABOVE)
+    if len(names) >= _AXIS_ABOVE:
+        figure.update_xaxes(side="top")
+        figure.update_layout(legend={"y": 1 + (_TICK_LINE + axis) / inside})
+    return figure
 
 
 def escaped_figure(figure: go.Figure, name: int = _NARROW) -> go.Figure:
