@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def on_files(files: Files, config: Any) -> Files:
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
     for file in list(files):
-        if file.src_uri.endswith(".py"):
+        if file.src_uri.endswith((".py", ".toml")):
             files.remove(file)
     return files
 
@@ -53,17 +54,23 @@ def decisions() -> list[Path]:
 
 
 def all_decisions() -> str:
-    """Return the list of the notes: number and title."""
+    """Return the list of the notes by subject: number and title."""
     head = (
         "# Decisions\n\nChoices that a newcomer would undo, each with its reason, its figure and what would reopen it. "
         "Numbers are those by which the code cites a note; those that are missing are not used. A note's figures are "
         "of the code at its time.\n\nm is the number of public rows, n of private ones, d of columns, mu the total "
         "budget. *tune* and *check* are the two parts of a collection of 279 real tables: constants were chosen on the "
         "first, and the second was looked at afterwards ([How accurate](../accuracy.md)). Errors are distances to the "
-        "non-private fit, where nothing else is said in its own standard errors.\n\n| | |\n|---|---|\n"
+        "non-private fit, where nothing else is said in its own standard errors.\n"
     )
-    titles = [(path, re.sub(r"^# (\d+[.:]? )?", "", path.read_text().partition("\n")[0])) for path in decisions()]
-    return head + "".join(f"| {int(path.name[:4])} | [{title}]({path.name}) |\n" for path, title in titles)
+    notes = {int(path.name[:4]): path for path in decisions()}
+    lines = [head]
+    for subject, numbers in tomllib.loads((DOCS / "decisions" / "subjects.toml").read_text()).items():
+        lines.append(f"\n## {subject}\n\n| | |\n|---|---|\n")
+        for number in numbers:
+            title = re.sub(r"^# \d+\. ", "", notes[number].read_text().partition("\n")[0])
+            lines.append(f"| {number} | [{title}]({notes[number].name}) |\n")
+    return "".join(lines)
 
 
 def all_methods() -> str:

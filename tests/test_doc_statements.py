@@ -138,11 +138,13 @@ def test_every_link_leads_somewhere():
 
 
 def test_every_decision_that_is_cited_exists():
-    """``decision 32`` is the number of a note."""
+    """``decision 32`` is the number of a note, in a page, in code and in the changelog."""
     numbers = {int(path.name[:4]) for path in (ROOT / "docs" / "decisions").glob("*.md")}
-    for page, text in PAGES.items():
-        for cited in re.findall(r"\bdecision (\d+)", text):
-            assert int(cited) in numbers, f"{page} cites decision {cited}"
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for page, text in {**PAGES, "the code": SOURCE, "CHANGELOG.md": changes}.items():
+        for cited in re.findall(r"\b[Dd]ecisions? (\d+(?:(?:, | and )\d+)*)", text):
+            for number in re.findall(r"\d+", cited):
+                assert int(number) in numbers, f"{page} cites decision {number}"
 
 
 STATEMENTS = [

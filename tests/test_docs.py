@@ -65,10 +65,19 @@ def test_every_command_is_documented():
     assert "docs/command-line.md" in README
 
 
-def test_decisions_are_numbered_and_every_dependency_has_its_reason():
-    """Each note has a number of its own; each requirement is in the table of dependencies."""
+def test_decisions_are_numbered_and_in_the_index():
+    """Each note has a number of its own, which is that of its title, and stands under one subject of the index."""
+    notes = {int(note.name[:4]): note for note in sorted((ROOT / "docs" / "decisions").glob("*.md"))}
+    subjects = tomllib.loads((ROOT / "docs" / "decisions" / "subjects.toml").read_text())
+    listed = [number for numbers in subjects.values() for number in numbers]
+    assert sorted(listed) == sorted(notes) and len(notes) == len(list((ROOT / "docs" / "decisions").glob("*.md")))
+    for number, note in notes.items():
+        assert note.read_text().startswith(f"# {number}. "), note.name
+
+
+def test_every_dependency_has_its_reason():
+    """Each requirement is in the table of dependencies."""
     notes = sorted((ROOT / "docs" / "decisions").glob("*.md"))
-    assert len({int(note.name[:4]) for note in notes}) == len(notes)
     reasons = notes[0].read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = [line for lines in project["optional-dependencies"].values() for line in lines]
@@ -148,3 +157,14 @@ def test_every_page_is_in_the_menu():
     menu = (ROOT / "mkdocs.yml").read_text()
     for path in ROOT.glob("docs/*.md"):
         assert path.name in menu, path.name
+
+
+def test_lists_begin_after_an_empty_line():
+    """Markdown draws a list that follows a line of text as a part of that line."""
+    for path in ROOT.glob("docs/**/*.md"):
+        lines = re.sub(r"^ *```.*?^ *```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL).splitlines()
+        in_list = False
+        for before, line in zip(["", *lines], lines, strict=False):
+            item = re.match(r"(\* |- |\d+\. )", line) is not None
+            assert not item or in_list or not before.strip(), f"{path.name}: {line}"
+            in_list = item or (in_list and bool(line.strip()))
