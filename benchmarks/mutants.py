@@ -2381,7 +2381,7 @@ def _page_mutants() -> list[Mutant]:
             ("a radius is advised to other people's rows", '        more = wider = ""\n', '        more = ""\n'),
             (
                 "the first coefficient is the example",
-                "rows.iloc[0 if ordered else int(np.argmax(clear))]",
+                "rows.iloc[0 if ordered else int(np.argmax(clear_effects(rows, unit)))]",
                 "rows.iloc[0]",
             ),
         ),
