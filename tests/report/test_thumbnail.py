@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.thumbnails import of_figure
 from pmtcore.report.figures.planning import widths
-from pmtcore.report.figures.style import finish
+from pmtcore.report.figures.style import finish, log_axis
 from pmtcore.report.figures.thumbnail import Line, thumbnail
 
 
@@ -46,6 +46,14 @@ def test_axes_of_shares_stay_within_0_and_1(title):
     drawn = finish(go.Figure(go.Scatter(x=[0, 5], y=[-0.2, 1.3])), "steps", title)
     assert drawn.layout.yaxis.minallowed == 0 and drawn.layout.yaxis.maxallowed == 1
     assert drawn.layout.xaxis.maxallowed is None
+
+
+def test_a_log_axis_of_shares_ends_at_1():
+    """Its limits are powers of ten: as 0 and 1 they would be 1 and 10, where no share is drawn."""
+    drawn = go.Figure(go.Scatter(x=[0.4, 1.0], y=[0.2, 0.3]))
+    log_axis(drawn, "y")
+    finish(drawn, "epsilon", "share of new rows misclassified")
+    assert drawn.layout.yaxis.minallowed is None and drawn.layout.yaxis.maxallowed == 0
 
 
 def test_a_plan_keeps_room_for_what_is_still_computed():

@@ -61,12 +61,14 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360, *, name: int = 
     escaped_figure(figure, name)
     for title, update in ((x, figure.update_xaxes), (y, figure.update_yaxes)):
         update(title={"text": _axis_title(title), "font": {"size": _TITLE_SIZE}}, automargin=True, zeroline=False)
-    for title, update in ((x, figure.update_xaxes), (y, figure.update_yaxes)):
+    axes = (x, figure.update_xaxes, figure.layout.xaxis), (y, figure.update_yaxes, figure.layout.yaxis)
+    for title, update, axis in axes:
         if title.startswith((*_SHARES, _AREA)):
             figure.update_layout(margin={"r": _LAST})
+            log = axis.type == "log"  # whose limits are powers of ten: it ends at 1 and begins anywhere
             update(
-                minallowed=0.0,
-                maxallowed=1.0,
+                minallowed=None if log else 0.0,
+                maxallowed=0.0 if log else 1.0,
                 ticklabeloverflow="allow",
                 tickformat=None if title.startswith(_AREA) else "~%",
             )
