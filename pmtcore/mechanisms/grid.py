@@ -195,8 +195,8 @@ def release_integer_moment(
         trials: number of independent releases.
 
     Guarantee: ``mu^2/2``-zCDP under replace-one, exactly, for the bits that leave; and the epsilon of mu-GDP at every
-    delta between 1e-300 and 1/2, for mu up to 100 and D up to 4000 (proofs/noise.md, 14). A seeded source gives rounded
-    Gaussian noise, for the lab.
+    delta between 1e-300 and 1/2, for mu up to 1000 and D up to 4000 (proofs/noise.md, 14). A seeded source gives
+    rounded Gaussian noise, for the lab.
     """
     scale = (1 + SLACK) * math.sqrt(2) * SCALE**2 / mu
     noisy = noisy_symmetric(total, scale, source, trials, form="isometric")

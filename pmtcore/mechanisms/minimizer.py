@@ -41,7 +41,8 @@ GRADIENT_TOLERANCE = 1e-8
 _UNIT_ROUNDOFF = 2.0**-53
 # Operations besides the sums: products, differences, the ulps of an exponential; a bound with room.
 _FURTHER_OPERATIONS = 64
-# Length of b in standard deviations beyond which the mechanism counts as failed (probability e^-800).
+# Standard deviations of a coordinate of b that its rounding is computed for. Gaussian noise beyond them counts as
+# failed (probability e^-800), spherical noise is covered by the other terms (proofs/minimizer.md, 21).
 _NOISE_LENGTH_SDS = 40.0
 # Grid steps to the radius of the ball, at most: integers have 63 bits.
 _MOST_STEPS_TO_BALL = 2.0**60

@@ -159,8 +159,8 @@ class FirstFit:
     def correction(self) -> np.ndarray:
         """Return the correction to the public fit (trials, d), shrunk where noise dominates it.
 
-        Empirical Bayes where the noise is above a tenth of the public fit's own variance, positive-part
-        James-Stein below (proofs/shrinkage.md, 6).
+        Empirical Bayes where the number of public rows is known, positive-part James-Stein otherwise
+        (proofs/shrinkage.md, 6).
         """
         public = self.public
         if not self.shrinks:
