@@ -1526,7 +1526,13 @@ def every_mutant() -> list[Mutant]:
         "self.share",
         shown,
     )
-    plant("an axis of shares without an end", "report/figures/style.py", "maxallowed=1.0", "maxallowed=None", shown)
+    plant(
+        "an axis of shares without an end",
+        "report/figures/style.py",
+        "maxallowed=0.0 if log else 1.0",
+        "maxallowed=None",
+        shown,
+    )
     plant(
         "a small picture of an edge of a band",
         "../benchmarks/thumbnails.py",
