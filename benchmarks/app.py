@@ -1,8 +1,8 @@
-"""What the application costs: CPU seconds to a first figure and for each move of Plan's slider, memory that comes back.
+"""CPU seconds of the application to a first figure and for each move of Plan's slider, and the memory it releases.
 
-``python -m benchmarks.app`` measures the pages without a browser, on a warm server's footing: caches of the process
-filled, a new session each time. ``--memory`` starts a server, opens sessions in Chromium, closes them, and prints the
-server's memory before, during and after. ``--wire`` prints what a first visit moves over the wire. ``--first`` starts a
+``python -m benchmarks.app`` measures the pages without a browser, as on a warm server: the caches of the process are
+filled, and each session is new. ``--memory`` starts a server, opens sessions in Chromium, closes them, and prints the
+server's memory before, during and after. ``--wire`` prints the bytes of a first visit. ``--first`` starts a
 server and prints, for each page, what the server takes from a new session's request to the message of its first figure.
 """
 
@@ -26,14 +26,14 @@ LEFT = 120  # seconds: a minute to come back, and the timer that ends sessions
 
 
 def cpu(act: Callable[[], object]) -> float:
-    """CPU seconds of this process."""
+    """Return the CPU seconds of this process."""
     start = time.process_time()
     act()
     return time.process_time() - start
 
 
 def scripts_cpu(act: Callable[[], object]) -> float:
-    """CPU seconds that the app's script takes: the server's part, without what the test harness reads back."""
+    """Clock of the CPU seconds of the app's script, without the test harness."""
     from streamlit.runtime.scriptrunner.script_runner import ScriptRunner  # noqa: PLC0415
 
     run_script, taken = ScriptRunner._run_script, [0.0]
@@ -54,7 +54,7 @@ def scripts_cpu(act: Callable[[], object]) -> float:
 
 
 def explore(session: Callable[[], object]) -> None:
-    """Print what a question to an open record costs, on the demo."""
+    """Print the CPU seconds of a question to an open record, on the demo."""
     app = session()
     app.switch_page("pages/work/explore.py").run()  # type: ignore[attr-defined]
     next(box for box in app.checkbox if str(box.key).startswith("sure-")).check().run()  # type: ignore[attr-defined]
@@ -67,7 +67,7 @@ def explore(session: Callable[[], object]) -> None:
 
 
 def pages(table: str) -> None:
-    """First figure, and the slider on a table with all its columns."""
+    """Print CPU seconds of the first figure, and of the slider on a table with all its columns."""
     from streamlit.testing.v1 import AppTest  # noqa: PLC0415
 
     from tests.app.walk import prepared  # noqa: PLC0415
@@ -103,13 +103,13 @@ def _fill(curves: object, enough: Callable[[], bool] = lambda: False) -> None:
 
 
 def resident(pid: int) -> float:
-    """Megabytes that a process holds."""
+    """Return the memory of a process in MB."""
     line = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
     return int(line.group(1)) / 1024 if line else float("nan")
 
 
 def browser(memory: bool) -> None:
-    """Sessions in a real browser: what they move, or what they hold and give back."""
+    """Run sessions in a browser: measure their transfers, or the memory that they take and release."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415
 
     from tests.e2e.conftest import ARGUMENTS, CHROMIUM, Server  # noqa: PLC0415
@@ -129,7 +129,7 @@ def browser(memory: bool) -> None:
 
 
 def _wire(server: object, chromium: object) -> None:
-    """Bytes of a first visit, as they come and unpacked."""
+    """Print the bytes of a first visit, compressed and uncompressed."""
     page = chromium.new_page()  # type: ignore[attr-defined]
     client = page.context.new_cdp_session(page)
     client.send("Network.enable")
@@ -156,7 +156,7 @@ def _wire(server: object, chromium: object) -> None:
 
 
 def _load(server: object, chromium: object) -> None:
-    """CPU seconds of the server from a new session's address to its first figure, on a warm server."""
+    """Print CPU seconds from the request of a new session to its first figure, on a warm server."""
     pid, taken = server.process.pid, []  # type: ignore[attr-defined]
     for _ in range(SESSIONS):
         start = process_cpu(pid)
@@ -168,7 +168,7 @@ def _load(server: object, chromium: object) -> None:
 
 
 def process_cpu(pid: int) -> float:
-    """CPU seconds that a process has taken so far, with threads that ended, to the nanosecond."""
+    """Return the CPU seconds of a process so far, ended threads included."""
     # The clock that clock_getcpuclockid(3) returns for a process.
     return time.clock_gettime(((~pid) << 3) | 2)
 
@@ -222,7 +222,7 @@ async def _to_first_figure(server: Any, page: str, query: str) -> tuple[float, f
 
 
 def _hold(server: object, chromium: object) -> None:
-    """Forest cover type in several sessions, one after the other, then all closed."""
+    """Open forest cover type in several sessions, one after the other, then close all."""
     pid, visitors = server.process.pid, []  # type: ignore[attr-defined]
     for address in ("", *("?table=covertype",) * SESSIONS):
         context = chromium.new_context()  # type: ignore[attr-defined]

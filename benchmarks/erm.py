@@ -1,4 +1,4 @@
-"""Five hundred repeats of paper D's settings, DP-ERM beside ours: ``python benchmarks/erm.py [REPEATS] [SETTING ...]``.
+"""Repeats of paper D's settings, also with our methods: ``python benchmarks/erm.py [REPEATS] [SETTING ...]``.
 
 Each repeat draws new data, fits the public rows and releases once with every method, at one epsilon under one relation.
 Printed: median prediction errors, how often ``napp-public`` is better than the best ``dp-erm``, and the seconds taken.

@@ -1,10 +1,10 @@
-"""What a released joint moment knows of random regressions, of its bands, and of one that was chosen beforehand.
+"""Errors and coverage of random regressions from a released joint moment, and of one that was chosen beforehand.
 
     PMT_DATA_DIR=... python benchmarks/explore.py [--tables white-wine power-plant] [--splits 4] [--regressions 20]
 
 For each table and total mu: the distance of coefficients to the non-private ones in units of their standard errors,
 median over those of a regression and over random regressions, splits and releases, with the intercept and without; how
-many exact coefficients lie within the bands in inference mode; and for the regression of the table's target on all
+many exact coefficients are within the bands in inference mode; and for the regression of the table's target on all
 columns the distance of ``joint-moment`` over that of ``joint-pmt`` at the same total.
 """
 

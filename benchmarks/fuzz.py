@@ -1,11 +1,11 @@
-"""Hostile and merely messy input: ``PYTHONPATH=. python benchmarks/fuzz.py [--inputs 3000] [--seed 1]``.
+"""Hostile and messy input: ``PYTHONPATH=. python benchmarks/fuzz.py [--inputs 3000] [--seed 1]``.
 
-Makes tables, configurations, schemas, records, reports of devices, ledgers and arguments from seeds: some as people
-have them (gaps, marks of other countries, categories, odd names), some damaged. Gives each to a command in this
-process, with a ledger of its own, and counts: every answer is exit status 0 or 2; no error of the program's own, no
-traceback, no answer after 20 s of computing (90 s on a busy machine), no planted private value in what is printed,
-memory below 1 GB at its peak. Prints one line for each kind of answer and fails on any other, and where fewer than a
-tenth of the releases are made, beyond doubt (one in a thousand): then it tried too little.
+Generates tables, configurations, schemas, records, reports of devices, ledgers and arguments from seeds. Some are
+realistic (gaps, number formats of other countries, categories, unusual names), some damaged. Runs a command on each in
+this process, with a ledger of its own. The exit status must be 0 or 2, without an internal error or a traceback, within
+20 s of computing (90 s on a busy machine), without a planted private value in the output, and with a peak memory below
+1 GB. Prints one line for each kind of result and fails on any other. It also fails if fewer than a tenth of the
+releases succeed (by a test at level 0.001), since then too little was tried.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ Command = list[str]
 
 
 def messy(chance: random.Random, private: bool, names: list[str], kinds: str) -> bytes:
-    """Return a table as people have them: it may be read, or refused for a reason."""
+    """Return a realistic table, which may be refused for a stated reason."""
     mark, comma = chance.choice([(",", False)] * 4 + [("\t", False), (";", False), (";", True), ("|", False)])
     gaps = chance.choice([0, 0, 0.01, 0.2]) if private else chance.choice([0, 0, 0, 0.02])
     rows = chance.choice([1, 2, 30, 60, 200, 500]) if chance.random() < 0.3 else chance.choice([60, 120, 400])
@@ -113,7 +113,7 @@ def messy(chance: random.Random, private: bool, names: list[str], kinds: str) ->
 
 
 def _cell(kind: str, chance: random.Random, at: int, comma: bool) -> str:
-    """Make one cell of a column: number, integer, category, date, constant, or the number of the row."""
+    """Return one cell of a column of numbers, integers, categories, dates, a constant or row numbers."""
     number = f"{chance.gauss(0, 1):.4f}"
     return {
         "n": number.replace(".", ",") if comma else number,
@@ -126,7 +126,7 @@ def _cell(kind: str, chance: random.Random, at: int, comma: bool) -> str:
 
 
 def damaged(chance: random.Random, private: bool = True) -> bytes:
-    """Return a CSV that was meant well, with some of its cells, bytes or lines replaced."""
+    """Return a CSV file with some of its cells, bytes or lines replaced."""
     planted = SECRET if private else "1"
     rows = [["a", "b", "y"]] + [[f"{chance.gauss(0, 1):.4f}" for _ in range(3)] for _ in range(60)]
     for _ in range(chance.choice([0, 1, 3, 40])):
@@ -149,7 +149,7 @@ def damaged(chance: random.Random, private: bool = True) -> bytes:
 
 
 def bitten(data: bytes, chance: random.Random) -> bytes:
-    """Return the same with bytes replaced, or cut."""
+    """Return bytes of which some are replaced or cut off."""
     changed = bytearray(data)
     for _ in range(chance.choice([0, 1, 20])):
         if changed:
@@ -158,7 +158,7 @@ def bitten(data: bytes, chance: random.Random) -> bytes:
 
 
 def document(value: Any, chance: random.Random) -> bytes:
-    """Return the JSON of a value with a part replaced; now and then nested deep, cut or damaged."""
+    """Return the JSON of a value with a part replaced, sometimes deeply nested, cut off or damaged."""
     if chance.random() < 0.05:
         return ("[" * chance.choice([10, 10_000, 200_000])).encode()
     value = json.loads(json.dumps(value))
@@ -169,7 +169,7 @@ def document(value: Any, chance: random.Random) -> bytes:
 
 
 def _replaced(value: Any, chance: random.Random) -> Any:
-    """Replace one part of a value by something odd, remove it, or repeat it."""
+    """Return a value of which one part is replaced, removed or repeated."""
     if isinstance(value, dict) and value and chance.random() < 0.9:
         key = chance.choice(sorted(value))
         if chance.random() < 0.15:
@@ -184,7 +184,7 @@ def _replaced(value: Any, chance: random.Random) -> Any:
 
 
 class Made:
-    """Sound files to start from, made once: records, a device's configuration and reports, a ledger."""
+    """Valid files to start from: records, configuration and reports of devices, a ledger."""
 
     def __init__(self, home: Path, run: Callable[[Command], Any]) -> None:
         chance = random.Random(0)
@@ -395,7 +395,7 @@ def commands(folder: Path, chance: random.Random, drawn: object, made: Made) -> 
 
 
 def main() -> int:
-    """Run; the exit status says whether everything held."""
+    """Run and print; the exit status is 1 on any violation."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,10 +1,10 @@
-"""Six figures of the gallery, drawn by chance, again in plain numpy.
+"""Six random figures of the gallery, recomputed in plain numpy.
 
 Usage: ``python benchmarks/independent.py [new] [TRIALS]``.
 
-Nothing of ``pmtcore`` computes here: data, noise, fits and errors are written from the papers alone. Printed is
-a median of so many new trials with its 95 % interval beside the stored median with its own; they should meet.
-Drawn: ``random.Random(29).sample`` of the figures that are stored: DS2b, A7, D4, D1b, A9, D8d; and, with the argument
+``pmtcore`` is not used: data, noise, fits and errors are written from the papers alone. Prints the median of TRIALS new
+trials and the stored median, with their 95 % intervals, which should overlap.
+Sampled: ``random.Random(29).sample`` of the figures that are stored: DS2b, A7, D4, D1b, A9, D8d; and, with the argument
 ``new`` in front, ``random.Random(79).sample`` of those with counts as they are or recycled as displayed: C4, D8d, D8b,
 DS4c, C2b, D8c.
 """
@@ -35,7 +35,7 @@ def interval(values: np.ndarray) -> tuple[float, float, float]:
 
 
 def beside(id: str, name: str, x: float, own: list[float]) -> bool:
-    """Print a new median beside the stored one; whether their intervals meet."""
+    """Print the new and the stored median; return whether their intervals overlap."""
     series = {each["name"]: each for each in json.loads((STORED / f"{id}.json").read_text())["series"]}[name]
     column = int(np.argmin(np.abs(np.asarray(series["x"]) - x)))
     stored = np.asarray([np.inf if row[column] is None else row[column] for row in series["values"]])
@@ -148,7 +148,7 @@ def table4(rng, kind: str, n: int):
 
 
 def risk(kind: str, x, y, theta):
-    """Sum of losses and its gradient: Huber's at 0.5, or logistic."""
+    """Return the sum of losses and its gradient: Huber's loss at 0.5, or the logistic one."""
     z = x @ theta
     if kind == "linear":
         r = z - y
@@ -222,7 +222,7 @@ def noise(rng, length: float, score: float, epsilon: float, delta: float) -> np.
 
 
 def prediction(seed: int, kind: str, n: int, epsilon: float, delta: float) -> float:
-    """Test error of NAPP-ERM with MOOR at Lambda = 1."""
+    """Return the test error of NAPP-ERM with MOOR at Lambda = 1."""
     rng = np.random.default_rng((52, seed))
     x, y, length = table4(rng, kind, n)
     score, curvature = (0.5, 1.0) if kind == "linear" else (1.0, 0.25)
@@ -250,7 +250,7 @@ def selection(seed: int, epsilon: float, delta: float) -> float:
 
 
 def recycled_prediction(seed: int, kind: str, n: int, epsilon: float, delta: float, **how: bool) -> float:
-    """Test error at Lambda = 1 after one pass of Algorithm 2."""
+    """Return the test error at Lambda = 1 after one pass of Algorithm 2."""
     rng = np.random.default_rng((53, seed))
     x, y, length = table4(rng, kind, n)
     score, curvature = (0.5, 1.0) if kind == "linear" else (1.0, 0.25)
@@ -359,7 +359,7 @@ def new(trials: int) -> list[bool]:
 
 
 def main() -> int:
-    """Recompute and print; fails where an interval does not meet the stored one."""
+    """Recompute and print; fail where an interval does not overlap the stored one."""
     numbers = [word for word in sys.argv[1:] if word != "new"]
     trials = int(numbers[0]) if numbers else 30
     if "new" in sys.argv[1:]:

@@ -3,15 +3,16 @@
     PYTHONPATH=. python benchmarks/inject.py              all kinds
     PYTHONPATH=. python benchmarks/inject.py --kind files --most 20
 
-As SQLite tests itself: one release is made over and over, each time with one more call left alone before the one that
-fails, until none fails any more. Kinds: ``ledger`` (statements and commits of its database), ``files`` (opening,
-renaming, removing, syncing, locking, taking room), ``reader`` (looks at the private rows). After each try the ledger is
-opened without faults, and what was said is held against what is in it:
+As in the tests of SQLite, one release is repeated: first its first call fails, then the second, until no call is left
+to fail. Kinds: ``ledger`` (statements and commits of its database), ``files`` (opening, renaming, removing,
+syncing, locking, reserving space), ``reader`` (blocks of private rows). After each release the ledger is opened without
+faults, and compared with the output:
 
-* spent: exit status other than 0 and a sentence that names spend and key, or a result; never that nothing was spent;
-* a record was kept: the sentence says so, and the key fetches it;
-* not spent: never a result, and no word of a spend that stands;
-* never silence, a traceback or a cell.
+* after a spend there is a result, or an exit status other than 0 and a sentence with spend and key; no sentence says
+  that nothing was spent;
+* if the record is stored, the sentence says so, and the key gives it;
+* without a spend there is no result, and no sentence that claims one;
+* there is always a sentence, without a traceback or a cell.
 
 Prints a line for each kind and fails on any violation.
 """
@@ -45,13 +46,13 @@ from pmtcore.tables import sources
 KINDS = ("ledger", "files", "reader")
 SECRET = "98765.4321"  # a private cell, which the error of a failing reader quotes
 KEY = "the-key"
-_WAIT = 0.5  # seconds for a lock: what holds one here is the broken call's own connection, and no other comes
+_WAIT = 0.5  # seconds for a lock, which here only the failed call's own connection may hold
 _NOTHING = ("nothing was spent", "nothing was released")
 
 
 @dataclass
 class Fault:
-    """Let the call number ``at`` fail, before or after it did its work; counts calls while it is armed."""
+    """Failure of call number ``at``, before or after the call itself; calls are counted while it is armed."""
 
     at: int
     after: bool
@@ -60,7 +61,7 @@ class Fault:
     failed: list[str] = field(default_factory=list)
 
     def wrap(self, name: str, inner: Callable[..., Any], error: Callable[[], Exception]) -> Callable[..., Any]:
-        """Return the function with its share of the fault."""
+        """Return the function, which fails when its turn has come."""
 
         def run(*arguments: Any, **settings: Any) -> Any:
             if not self.armed:
@@ -81,18 +82,18 @@ class Fault:
 
 
 def _close(made: object) -> None:
-    """Close what a call opened whose caller never sees it."""
+    """Close what a failed call has opened."""
     if isinstance(made, io.IOBase | sqlite3.Cursor):
         made.close()
 
 
 def disk_error() -> Exception:
-    """Return what SQLite says of a broken disk."""
+    """Return SQLite's error for a broken disk."""
     return sqlite3.OperationalError("disk I/O error")
 
 
 def system_error() -> Exception:
-    """Return what the system says of one."""
+    """Return the system's error for a broken disk."""
     return OSError(5, "Input/output error")
 
 
@@ -103,7 +104,7 @@ def reader_error() -> Exception:
 
 def _statements(fault: Fault) -> list[tuple[object, str, Any]]:
     class Failing(sqlite3.Connection):
-        """A connection of which one statement fails."""
+        """Connection in which one statement fails."""
 
         def execute(self, statement: str, values: Any = (), /) -> sqlite3.Cursor:
             return fault.wrap(statement.split(maxsplit=1)[0].lower(), super().execute, disk_error)(statement, values)
@@ -135,7 +136,7 @@ PLANTS = {"ledger": _statements, "files": _files, "reader": _reader}
 
 @contextlib.contextmanager
 def planted(kind: str, fault: Fault) -> Iterator[None]:
-    """Put the fault in the place of the calls of a kind, and take it out again."""
+    """Replace the calls of a kind in this context."""
     changed = [*PLANTS[kind](fault), (engines, "WAIT_SECONDS", _WAIT), (sidecar, "WAIT_SECONDS", _WAIT)]
     with contextlib.ExitStack() as stack:
         for place, name, new in changed:
@@ -147,7 +148,7 @@ def planted(kind: str, fault: Fault) -> Iterator[None]:
 
 
 def tables(home: Path) -> list[str]:
-    """Write the two tables; returns the arguments that name them."""
+    """Write the two tables, and return the arguments that name them."""
     rng = np.random.default_rng(1)
     for name, rows in (("private", 300), ("public", 60)):
         x = rng.standard_normal((rows, 2))
@@ -158,8 +159,17 @@ def tables(home: Path) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Tried:
-    """One release with a fault: exit status, what was said, the call that failed, and what the ledger then holds."""
+class FaultyRelease:
+    """One release with a fault.
+
+    Attributes:
+        status: exit status.
+        said: output.
+        failed: name of the call that failed.
+        state: of the spend in the ledger; ``none`` without one.
+        intact: whether the ledger is.
+        fetched: whether the key gives the record.
+    """
 
     status: object
     said: str
@@ -170,7 +180,7 @@ class Tried:
 
     @property
     def problems(self) -> list[str]:
-        """Return what is wrong, in words; empty where all is well."""
+        """Return violations in words."""
         said, problems = self.said.casefold(), []
         denies = any(words in said for words in _NOTHING)
         names = KEY in self.said and "spent" in said
@@ -197,8 +207,8 @@ class Tried:
         return problems
 
 
-def tried(kind: str, fault: Fault, home: Path, files: list[str]) -> Tried:
-    """Make one release with the fault planted, in a ledger of its own, and look at what is left."""
+def tried(kind: str, fault: Fault, home: Path, files: list[str]) -> FaultyRelease:
+    """Make one release with a fault, in a new ledger, and read the ledger afterwards."""
     place = home / "ledger.db"
     for path in home.glob("ledger.db*"):
         path.unlink()
@@ -220,11 +230,11 @@ def tried(kind: str, fault: Fault, home: Path, files: list[str]) -> Tried:
         again = command(["ledger", "record", "--ledger", str(place), "--key", KEY, "--json"])
     known = again == 0 and "coefficients" in json.loads(fetched.getvalue())
     state, intact = "none" if entry is None else entry.state, bool(ledger.verify()["intact"])
-    return Tried(status, out.getvalue(), ", ".join(fault.failed), state, intact, known)
+    return FaultyRelease(status, out.getvalue(), ", ".join(fault.failed), state, intact, known)
 
 
 def run(kind: str, most: int, home: Path, step: int = 1) -> tuple[Counter[str], list[str]]:
-    """Try every call of a kind, or the first ``most``; what came of them, and the violations.
+    """Let every call of a kind fail, or the first ``most``; return the numbers of results, and the violations.
 
     Args:
         step: 1 for every call; 3 for every third.

@@ -1,8 +1,8 @@
 """Forty visitors: ``PYTHONPATH=. python benchmarks/load.py [--sessions 40] [--within 60]``.
 
 Starts a server, opens sessions over its websocket as a browser does, evenly within a minute, and waits for the first
-page of each to be drawn. Then all leave. Prints the times to the first page and the server's memory: idle, at its peak,
-and after the sessions were forgotten.
+page of each to be drawn. Then all are closed. Prints the times to the first page and the server's memory: idle, at its
+peak, and after the sessions were deleted.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Install the wheel into empty environments and run the README's example in each.
 
-    PYTHONPATH=. python benchmarks/matrix.py            # Python 3.11 to 3.13, as far as they are here, in every way
+    PYTHONPATH=. python benchmarks/matrix.py            # Python 3.11 to 3.13, as far as installed, in every way
     PYTHONPATH=. python benchmarks/matrix.py --quick    # this Python, the newest dependencies and pandas 2.2: in CI
     PYTHONPATH=. python benchmarks/matrix.py --only oldest --tests tests/tables   # some tests too, in each environment
 
 Needs uv (``pip install uv``). *Oldest* are the lowest versions that the bounds in pyproject.toml allow; *pandas 2.2* is
-the newest of everything else with it. An environment has the base alone: no Streamlit, no Plotly.
+the newest of everything else with it. An environment has only the base dependencies, without Streamlit and Plotly.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def wheel(folder: Path) -> Path:
 
 
 def example() -> str:
-    """Return the README's lines, word for word."""
+    """Return the lines of the README's example."""
     text = (ROOT / "README.md").read_text()
     return re.search(r"<!-- example -->\n```python\n(.*?)```", text, re.DOTALL).group(1)
 
@@ -66,7 +66,7 @@ def uv(*arguments: str) -> str:
 
 
 def environment(home: Path, python: str, way: str, built: Path) -> tuple[str, dict[str, str]]:
-    """Return an empty environment with the wheel in it, and the versions that came."""
+    """Return an empty environment with the wheel, and the installed versions."""
     base = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     uv("venv", "-q", "--python", python, str(home))
     inside = str(home / "bin" / "python")

@@ -1,4 +1,4 @@
-"""Time to read a private CSV as rows, beside pandas: ``python benchmarks/reading.py [ROWS [COLUMNS]]``.
+"""Time to read a private CSV as rows, compared with pandas: ``python benchmarks/reading.py [ROWS [COLUMNS]]``.
 
 CPU seconds, median of three in one process: pandas' own reading, the count of rows, and every cell through the schema.
 """

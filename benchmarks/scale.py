@@ -1,4 +1,4 @@
-"""How a release grows with rows and columns: time by stage, memory, and what it is held against.
+"""Time by stage and memory of a release by rows and columns, compared with baselines.
 
     python benchmarks/scale.py                       # n = 1e4 to 1e7, d = 10 to 200
     python benchmarks/scale.py --rows 1e8 --columns 10 --json
@@ -11,7 +11,7 @@
     python benchmarks/scale.py --stages --rows 1e6 --columns 11
     python benchmarks/scale.py --rows 1e5 --columns 10 --rival .peers/bin/python
 
-``--page`` measures all that the page has, prints it, and writes its tables; ``--picture`` its picture.
+``--page`` measures all figures of the page, prints them, and writes its tables; ``--picture`` writes its picture.
 
 Each line is a process of its own, so that its peak memory is its own. Beyond ``--in-memory`` rows (1e7) blocks are
 made on the fly and the time of making them is told apart. Ratios are of CPU seconds (medians of ``--repeat``) to one
@@ -70,7 +70,7 @@ IN_MEMORY = 10**7  # numbers of this many rows by ten columns are 0.8 GB
 
 
 def blocks(n: int, d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Synthetic rows, the same in every pass: one block drawn once and scaled anew for each."""
+    """Synthetic rows, the same in every pass: one block is drawn, and scaled differently for each block of rows."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((min(n, BLOCK), d))
     x[:, 0] = 1.0
@@ -88,12 +88,12 @@ def seconds(task: Callable[[], object], repeat: int) -> float:
 
 
 def peak() -> float:
-    """Most memory held so far, in MB."""
+    """Return the peak memory so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def measure(n: int, d: int, repeat: int, in_memory: int, many: list[int]) -> dict[str, float]:
-    """One line of the table."""
+    """Return one line of the table."""
     before = peak()
     x, y = next(blocks(max(4 * d, 1000), d))
     names = (INTERCEPT, *(f"x{j}" for j in range(1, d)))
@@ -177,7 +177,7 @@ x.T @ x
 
 
 def program(command: list[str], home: str) -> dict[str, float]:
-    """CPU seconds, wall seconds and peak megabytes of one program and those that it starts."""
+    """Return CPU seconds, wall seconds and peak megabytes of one program and its child processes."""
     place = os.environ | {"PMT_LEDGER": f"{home}/ledger.db", "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     # As an installed program: compiled once, in the run that is not counted.
     place.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -195,7 +195,7 @@ def program(command: list[str], home: str) -> dict[str, float]:
 
 
 def median_program(command: list[str], home: str, repeat: int) -> dict[str, float]:
-    """Medians over repeated runs, after one that is not counted."""
+    """Return medians over repeated runs, after one that is not counted."""
     program(command, home)
     runs = [program(command, home) for _ in range(repeat)]
     return {key: float(np.median([run[key] for run in runs])) for key in runs[0]}
@@ -219,7 +219,7 @@ def write_files(home: str, n: int, d: int) -> None:
 
 
 def commands(n: int, d: int, repeat: int, engines: list[list[str]]) -> Iterator[dict[str, Any]]:
-    """Yield a line for each program, its workers included, with its ratio to what it is held against."""
+    """Yield a line for each program, its workers included, with its ratio to the baseline."""
     base, assets = [sys.executable, "-m", "pmtcore"], Path(__file__).resolve().parents[1] / "assets"
     with tempfile.TemporaryDirectory() as home:
         write_files(home, n, d)
@@ -472,7 +472,7 @@ def picture(lines: list[dict[str, float]], place: Path) -> None:
 
 
 def main() -> None:
-    """Table on standard output; JSON lines with ``--json``."""
+    """Print the table, or JSON lines with ``--json``."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", nargs="+", type=float, default=[1e4, 1e5, 1e6])
     parser.add_argument("--columns", nargs="+", type=int, default=[10, 20, 50, 200])

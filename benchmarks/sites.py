@@ -1,10 +1,10 @@
-"""What studies of several sites cost, and how far they are from the truth, beside one curator.
+"""CPU and errors of studies of several sites, compared with one curator.
 
     PYTHONPATH=. python benchmarks/sites.py cost      # CPU of a study over that of one curator's release
     PYTHONPATH=. python benchmarks/sites.py errors    # error ratios: all sites, k of s, one lost later
     PYTHONPATH=. python benchmarks/sites.py many      # one pass of 1,000 sites, every message sealed and signed
 
-All tables are drawn here. ``errors`` leaves out boards and seals, which change no bit (tests/sites).
+All tables are synthetic. ``errors`` leaves out boards and seals, which change no result (tests/sites).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ ENGINE = (
 
 
 class Timed:
-    """CPU seconds of all threads in the engine's part of a study."""
+    """Clock of the CPU seconds of all threads in the engine's part of a study."""
 
     def __init__(self) -> None:
         self.seconds, self._lock = 0.0, threading.Lock()
@@ -153,7 +153,7 @@ class Gone(Exception):  # a site is lost here
 
 
 class Meeting:
-    """Threads of one process that add their integers up, without shares; who is in each pass is given.
+    """Exchange between threads of one process that add up integers without shares, with given sites in each pass.
 
     Args:
         names: sites of the first pass, and of all later ones.
@@ -170,7 +170,7 @@ class Meeting:
         return self._first if step == 0 else self._later
 
     def total(self, name: str, step: int, values: np.ndarray) -> OpenedPass:
-        """Return the sum over the sites of a pass, once all of them are here."""
+        """Return the sum over the sites of a pass, once all of them have sent theirs."""
         names = self.names(step)
         if name not in names:
             raise Gone
@@ -183,7 +183,7 @@ class Meeting:
 
 
 class Seat:
-    """One site's place in a meeting: its shares of the noise are sized for those who are in the pass."""
+    """One site of such an exchange; its share of the noise depends on the number of sites in the pass."""
 
     def __init__(self, meeting: Meeting, name: str, shares: NoiseShares) -> None:
         self._meeting, self._name, self._shares = meeting, name, shares
@@ -257,7 +257,7 @@ def _ratio(id: str, labels: bool, first: int, later: int, colluders: int, trials
 
 
 def _read_once() -> None:
-    """Let this process check each message, and add up each pass, once and not for every site anew."""
+    """Check each message, and add up each pass, only once in this process, and not for each site."""
     check, add_up, genuine = transcript.require_genuine, transcript._total, set()
 
     def checked(message: BoardMessage, study: Study) -> None:
@@ -274,7 +274,7 @@ def _read_once() -> None:
 
 
 def many(count: int, integers: int) -> None:
-    """Print the CPU of one pass of so many sites, with sealed boxes and signatures, and whether its total is right."""
+    """Print the CPU seconds of one pass of many sites, with seals and signatures, and whether its total is right."""
     _read_once()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -1,9 +1,9 @@
 """Three browsers for ten minutes: ``PYTHONPATH=. python benchmarks/soak.py [--minutes 10] [--browsers 3] [--seed 1]``.
 
-Starts a server and lets each Chromium do, in any order, what visitors do: open pages, upload tables (sound, damaged,
-with hostile names), release, compare and stop, compute figures and audits and stop, explore, reload, go back, delete.
-Counts what was done, exceptions on a page, errors of scripts, tracebacks in the server's log, requests to other
-addresses, and the server's memory. Prints one line for each and fails on any exception, error, traceback or request.
+Starts a server on which each Chromium acts at random: it opens pages, uploads tables (sound, damaged, with hostile
+names), releases, compares and stops, computes figures and audits and stops, explores, reloads, goes back, deletes.
+Counts actions, exceptions on pages, errors of scripts, tracebacks in the server's log and requests to other addresses,
+and measures memory. Prints one line for each, and fails on any exception, error, traceback or such request.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from tests.e2e.conftest import ARGUMENTS, Server
 from tests.e2e.test_browser import csv, file
 from tests.hostile import table
 
-PATIENCE = 10_000  # milliseconds for a click; a control that is not there is a step not taken
+PATIENCE = 10_000  # milliseconds for a click; where a control is missing, the action is left out
 PAGES = ("Data", "Conditioning", "Plan", "Release", "Explore", "Budget", "Compare", "Learn", "Local model")
 PAGES += ("Retrieved budget", "Audit", "Gallery")
 
 
 class Visitor:
-    """One browser's way through the app."""
+    """One browser that acts at random."""
 
     def __init__(self, browser: Browser, url: str, seed: int, counts: Counter[str]) -> None:
         self.url, self.counts, self.chance = url, counts, random.Random(seed)
@@ -56,7 +56,7 @@ class Visitor:
             self._count(f"request to {place.netloc}")
 
     def step(self) -> None:
-        """Do one thing that a visitor does, and check what came of it."""
+        """Act once, and count errors."""
         name, act = self.chance.choice(self.acts())
         try:
             act()
@@ -68,7 +68,7 @@ class Visitor:
             self._count("exception on a page")
 
     def acts(self) -> list[tuple[str, Callable[[], object]]]:
-        """Return what can be done, the common things several times."""
+        """Return the actions, frequent ones several times."""
         return [
             *[("open a page", self.walk)] * 6,
             *[("upload", self.upload)] * 2,
@@ -155,7 +155,7 @@ class Visitor:
 
 
 def browse(url: str, seed: int, until: float, counts: Counter[str]) -> None:
-    """Drive one browser until the time is over; one that breaks down is counted and opened again."""
+    """Let one browser act until the time is over."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
         visitor = Visitor(browser, url, seed, counts)

@@ -1,7 +1,7 @@
-"""How long the things a user waits for take: ``python benchmarks/speed.py``.
+"""Durations that a user waits for: ``python benchmarks/speed.py``.
 
-Machines differ and are noisy: read the figures as ratios within one run. The yardstick is one exact least
-squares fit of the same rows by numpy.
+Read the figures as ratios within one run, since machines differ. The unit is one exact least squares fit of the same
+rows by numpy.
 """
 
 from __future__ import annotations

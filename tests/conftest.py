@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_threads, "1")  # workers run side by side: threads of their own would only get in the way
+    os.environ.setdefault(_threads, "1")  # workers run side by side and share the cores
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
@@ -27,13 +27,13 @@ from pmtcore.ledger import database  # noqa: E402
 from pmtcore.releases import release  # noqa: E402
 from pmtcore.tables import named  # noqa: E402
 
-# The same examples in every run, however slow the machine; --hypothesis-profile=default tries others.
+# The same examples in every run, however slow the machine; --hypothesis-profile=default draws others.
 settings.register_profile(
     "suite", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
-# Files go to the workers whole and in this order, so that no long one is left for a single worker at the end: those
-# that mostly wait for a browser beside those that compute.
+# Each worker runs whole files, in this order, so that no long file is left for the end; files that mostly wait for a
+# browser alternate with those that compute.
 _LONGEST_FILES = (
     *("methods/test_coverage", "e2e/test_journeys", "e2e/test_accessibility", "e2e/test_sign_in", "app/test_roles"),
     *("e2e/test_forgotten", "papers/test_gallery", "e2e/test_explore_journey", "methods/test_laws", "e2e/test_team"),
@@ -43,7 +43,7 @@ _LONGEST_FILES = (
     *("papers/test_papers", "app/test_release_page", "methods/test_linear", "mechanisms/test_minimizer"),
     *("app/test_hostile_names", "app/test_explore_page", "app/test_walk", "tables/test_cluster", "test_packaging"),
 )
-_LONGEST_ID = 100  # characters of one value in the id of a test: beyond it pytest gives the argument's name
+_LONGEST_ID = 100  # most characters of one value in the id of a test
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the longest files first; leave out slow tests, unless this is CI or somebody asked for them."""
+    """Put the longest files first; leave out slow tests, except in CI or where they are asked for."""
     order = {f"tests/{name}.py": at for at, name in enumerate(_LONGEST_FILES)}
     items.sort(key=lambda item: order.get(item.nodeid.partition("::")[0], len(order)))
     if config.getoption("--slow") or config.option.markexpr or os.environ.get("CI", "").lower() in ("1", "true"):
@@ -72,7 +72,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def _readable(value: object) -> str:
-    """Return a value in words, without an address in memory: its entries, the name of a file, the class of an error."""
+    """Return a readable text of a value without memory addresses: its entries, a file name, the class of an error."""
     if isinstance(value, bytes):
         return value.decode("ascii", "backslashreplace")
     if isinstance(value, Mapping):
@@ -88,7 +88,7 @@ def _readable(value: object) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Return a text of one line, its beginning and its end where it is long."""
+    """Return a text in one line; of a long one, its beginning and end."""
     ends = text if len(text) <= _LONGEST_ID else f"{text[: _LONGEST_ID // 2]}...{text[-_LONGEST_ID // 3 :]}"
     return ends.encode("unicode_escape").decode("ascii")
 
@@ -100,21 +100,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def real_tables() -> None:
-    """Skip, saying why, where the real tables are not on this machine."""
+    """Skip, with the reason, where the real tables are not on this machine."""
     if not named.entry("white-wine").available or not named.entry("power-plant").available:
         pytest.skip("real tables are absent: set PMT_DATA_DIR, or put them into ../shared/data")
 
 
 @pytest.fixture(autouse=True, scope="session")
 def own_ledger(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Tests of the app write to a ledger of their own."""
+    """Let tests write to a ledger of their own."""
     home = tmp_path_factory.mktemp("ledger")
     os.environ |= {"PMT_LEDGER": str(home / "ledger.db"), "XDG_DATA_HOME": str(home)}
 
 
 @pytest.fixture(autouse=True)
 def empty_ledger() -> None:
-    """Each test starts with an empty one, and no note of an older one."""
+    """Remove the ledger, its notes and caches of earlier tests."""
     home = Path(os.environ["XDG_DATA_HOME"])
     for path in [*home.glob("ledger.db*"), *home.glob("second-moment/*")]:
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Problems that tests make."""
+"""Problems, ledgers and comparisons that several tests use."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ FALSE_ALARM = 1e-6
 
 
 def in_processes(function: Callable[..., None], arguments: Iterable[tuple[object, ...]]) -> list[Any]:
-    """Call a function in a forked process for each of the arguments, all at once.
+    """Call a function in a forked process for each tuple of arguments, all at the same time.
 
     Returns:
-        What each process put into the queue that the function takes last, in the order of the answers.
+        What the processes put into the queue, which is the last argument, in the order in which they did.
     """
     fork = multiprocessing.get_context("fork")
     queue = fork.Queue()
@@ -48,7 +48,7 @@ def in_processes(function: Callable[..., None], arguments: Iterable[tuple[object
 def reserve(
     ledger: Ledger, dataset: str, key: str, request: dict[str, Any], mu: float, *, neighbours: str, **more: Any
 ) -> Entry | None:
-    """Spend in a ledger, without a release."""
+    """Enter a spend in a ledger, without a release."""
     return ledger.spend(dataset, key, account.spend_fields(request, mu, neighbours, **more))
 
 
@@ -57,7 +57,7 @@ def names(d: int, intercept: bool = False) -> tuple[str, ...]:
 
 
 def sides(draw: Synthetic) -> tuple[PublicData, PrivateRows]:
-    """Public data and private rows of a synthetic draw."""
+    """Return public data and private rows of a synthetic draw."""
     columns = names(draw.private_x.shape[1])
     public = public_from_rows(draw.public_x, draw.public_y, columns, "y")
     return public, PrivateRows.from_arrays(draw.private_x, draw.private_y, columns)
@@ -74,7 +74,7 @@ def plan(id: str, public: PublicData, n: int, mu: float, **values: object) -> ob
 
 
 def weather(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Raw units that hurt: an intercept, pressures near 1000, a column of size 1e-6, two nearly collinear."""
+    """Return rows in badly scaled units: an intercept, pressures near 1000, numbers near 1e-6, two nearly collinear."""
     rng = np.random.default_rng(seed)
     pressure = 1013 + 5 * rng.standard_normal(n)
     warm = 15 + 7 * rng.standard_normal(n)
@@ -86,27 +86,27 @@ def weather(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def suited(entry, *problems):
-    """Return the first of the problems whose family a method fits; without intercept where it has none.
+    """Return the first of the problems whose family a method fits, without an intercept where the method has none.
 
-    Where a method protects the responses alone, the covariates are declared public.
+    For a method that protects the responses alone, the covariates are declared public.
     """
-    found = next(p for p in problems if p.public.family.id in entry.families)
+    problem = next(one for one in problems if one.public.family.id in entry.families)
     if entry.protects_responses_only:
-        declared = dataclasses.replace(found.public, covariates_are_public=True)
+        declared = dataclasses.replace(problem.public, covariates_are_public=True)
         return dataclasses.replace(
-            found, public=declared, choices=dataclasses.replace(found.choices, covariates="public")
+            problem, public=declared, choices=dataclasses.replace(problem.choices, covariates="public")
         )
     if entry.task != "nonlinear":
-        return found
-    z = found.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
-    public = public_from_rows(found.public.rows[:, 1:-1], found.public.rows[:, -1], found.public.names[1:], "y")
+        return problem
+    z = problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+    public = public_from_rows(problem.public.rows[:, 1:-1], problem.public.rows[:, -1], problem.public.names[1:], "y")
     return dataclasses.replace(
-        found, public=public, private=PrivateRows.from_arrays(z[:, 1:-1], z[:, -1], found.public.names[1:])
+        problem, public=public, private=PrivateRows.from_arrays(z[:, 1:-1], z[:, -1], problem.public.names[1:])
     )
 
 
 def gathered(pieces: RowCache[Rows]) -> Rows:
-    """All rows that a solver goes through in blocks."""
+    """Return all rows that a solver reads in blocks."""
     parts: list[Rows] = []
 
     def take(blocks: Iterable[Rows]) -> np.ndarray:
@@ -114,18 +114,18 @@ def gathered(pieces: RowCache[Rows]) -> Rows:
         return np.zeros(())
 
     pieces.sum(take, in_order=True)
-    every = ([getattr(part, name) for part in parts] for name in ("features", "response", "weights"))
-    return Rows(*(np.concatenate(values) for values in every))
+    columns = ([getattr(part, name) for part in parts] for name in ("features", "response", "weights"))
+    return Rows(*(np.concatenate(values) for values in columns))
 
 
 def in_pieces(rows: Rows) -> RowCache[Rows]:
-    """These rows as a solver goes through them."""
+    """Return rows in the form in which a solver reads them."""
     table = PrivateRows.from_arrays(rows.features, rows.response, names(rows.features.shape[1]))
     return row_pieces(table, lambda x, y: Rows(x, y, rows.weights))
 
 
 def clipped_table(data: LossSums) -> np.ndarray:
-    """Clipped rows and responses (n, d + 1)."""
+    """Return the clipped rows with their responses (n, d + 1)."""
     rows = gathered(data._rows)
     return np.column_stack([rows.features, rows.response])
 
@@ -134,9 +134,9 @@ def clipped_table(data: LossSums) -> np.ndarray:
 def refused(
     message: Message, error: type[InputError] = InputError, **facts: object
 ) -> Iterator[pytest.ExceptionInfo[InputError]]:
-    """Fail unless what is done in this context raises an error of this kind and with these facts among its own.
+    """Fail unless an error of this kind, with these facts among its own, is raised in this context.
 
-    Its sentence has tests of its own.
+    Sentences have tests of their own.
     """
     with pytest.raises(error) as caught:
         yield caught
@@ -146,7 +146,7 @@ def refused(
 
 @contextmanager
 def only_grows() -> Iterator[None]:
-    """Fail unless a trigger of the ledger's tables refuses a statement in this context; told by the database's code."""
+    """Fail unless a trigger of the ledger's tables refuses a statement in this context, by the error code."""
     with pytest.raises((sqlite3.IntegrityError, sql.exc.DatabaseError)) as caught:
         yield
     error = getattr(caught.value, "orig", caught.value)

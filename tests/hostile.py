@@ -1,4 +1,4 @@
-"""Names that would be acted upon if they were not made harmless, and tables that have them."""
+"""Names that a browser, a terminal or a spreadsheet would interpret if not escaped, and tables with them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES = [
     "long " * 20,
 ]
 LEVELS = NAMES[:7] + NAMES[12:15]
-# What of them must not be in any text that a reader of Markdown gets.
+# Parts of them that must not be in any text for a reader of Markdown.
 RAW = [
     "](http",
     "<img",
@@ -57,19 +57,19 @@ RAW = [
 
 
 def table(rows: int, seed: int, target: str = NAMES[0]) -> bytes:
-    """Return a Parquet file whose columns, and one column's categories, have such names; ``target`` is a number."""
+    """Return a Parquet file with such names of columns, and of the categories of one; ``target`` is numeric."""
     chance = random.Random(seed)
     names = [name for name in NAMES if name != target]
     columns = {name: [chance.gauss(0, 1) for _ in range(rows)] for name in names}
-    columns["<b>town</b>"] = [LEVELS[at % len(LEVELS)] for at in range(rows)]
-    columns[target] = [sum(columns[name][at] for name in names[:3]) + chance.gauss(0, 1) for at in range(rows)]
+    columns["<b>town</b>"] = [LEVELS[row % len(LEVELS)] for row in range(rows)]
+    columns[target] = [sum(columns[name][row] for name in names[:3]) + chance.gauss(0, 1) for row in range(rows)]
     out = io.BytesIO()
     pd.DataFrame(columns).to_parquet(out, index=False)
     return out.getvalue()
 
 
 def in_charts(spec: str) -> list[str]:
-    """Return what a chart, as JSON, would act upon."""
+    """Return the parts of a chart, as JSON, that would be interpreted."""
     signs = ("<img", "<script", "<a href", "\x1b", "\u202e", "$\\frac")
     return [sign for sign in signs for text in _strings(json.loads(spec)) if sign in text]
 

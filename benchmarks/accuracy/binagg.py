@@ -1,10 +1,10 @@
 """BinAgg (Lin, Slavkovic, Bhoomireddy 2026, arXiv 2510.16974), as a peer; written from the paper.
 
 PrivTree splits the box of the features into bins, at the pure epsilon of one part of mu; three parts each go to the
-bins' counts, sums of features and sums of responses. Coefficients are weighted least squares on these sums, with what
-the noise on the features adds to their moment taken off. Bounds are the true
-ones of the private rows: more than fair. Its relation is add-remove-one, half as strict as ours at the same mu: an
-advantage that it keeps here. Where the tree would have more leaves than there are rows it stops.
+bins' counts, sums of features and sums of responses. Coefficients are weighted least squares on these sums, less the
+expected effect of the noise on the moment of the features. Bounds are the true ones of the private rows, which is an
+advantage. Its relation is add-remove-one, half as strict as replace-one at the same mu, another advantage. The tree
+has at most as many leaves as rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How often the bands of Explore hold the population's figures, on tables of the zoo drawn with replacement.
+"""Coverage of the bands of Explore for the population, on tables of the zoo sampled with replacement.
 
 PYTHONPATH=. python benchmarks/accuracy/explore_bands.py --part check --cases 94 --draws 1,3,5,7
 """

@@ -2,9 +2,9 @@
 
 Rows no longer than 1, responses within C. Each of T steps mixes the rows with a Gaussian sketch of k rows and noise of
 variance gamma, ``H = Z'Z/k``, ``Z = S X + sqrt(gamma) N``, and takes ``theta + H^{-1} (X' clip(y - X theta) + g)``. The
-sketches have the Renyi divergence of the Gaussian mixing mechanism, half of epsilon; what they get for nothing from the
-data's own smallest eigenvalue is released once and taken off gamma; the gradients have the other half. Its relation is
-add-remove-one, which is half as strict as ours at the same (epsilon, delta): an advantage that it keeps here.
+sketches have the Renyi divergence of the Gaussian mixing mechanism, half of epsilon; a released lower bound on the
+data's smallest eigenvalue is subtracted from gamma; the gradients have the other half. Its relation is add-remove-one,
+half as strict as replace-one at the same (epsilon, delta), which is an advantage.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """diffprivlib in an environment of its own: reads rows from a file, writes coefficients to another.
 
-Run by run.py with the python that PMT_PEERS names. Bounds are the true ones of the private rows: more than fair.
+Run by run.py with the python that PMT_PEERS names. Bounds are the true ones of the private rows, which is an advantage.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Rivals that use the public rows: noisy gradient descent started at their fit, preconditioned by them or not.
 
 Both clip gradients in length at the median of the public ones and spend mu in equal parts on their steps; full batches,
-so that no subsampling has to be accounted for. Learning rates are what the public Hessian says is stable.
+so that no subsampling has to be accounted for. Learning rates are the largest stable ones by the public Hessian.
 """
 
 from __future__ import annotations

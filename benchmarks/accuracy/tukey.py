@@ -3,8 +3,8 @@
 Least squares on disjoint parts of the rows; the coordinatewise approximation of the Tukey depth of all these fits; a
 propose-test-release check that the region a quarter of the fits deep is wide enough; then a depth by the exponential
 mechanism, and a uniform point of the box of that depth outside the next. It needs no bounds. Its relation is
-add-remove-one, half as strict as ours at the same (epsilon, delta): an advantage that it keeps here. Where the check
-refuses to release the answer is zero.
+add-remove-one, half as strict as replace-one at the same (epsilon, delta), which is an advantage. Where the check fails
+the estimate is zero.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@
 
 Error is the distance to the non-private fit in its own standard errors,
 ``sqrt((theta - theta*)' I (theta - theta*)/d)`` with the information matrix I of the private rows; the Euclidean
-distance stands beside it. A case is a table with a rule for the number of public rows, a scaling, an intercept or none
+distance is printed too. A case is a table with a rule for the number of public rows, a scaling, an intercept or none
 and a number of private rows; it is measured at every budget. Even draws split the table, odd ones draw both samples
 from it with replacement, so that the whole table is the population and bands can be counted. Constants are chosen on
-*tune*, figures reported on *check*. The zoo is looked for in ``../shared/zoo`` beside the project, or in PMT_ZOO_DIR.
+*tune*, figures reported on *check*. The zoo is read from PMT_ZOO_DIR, or from ``../shared/zoo`` beside the project.
 """
 
 from __future__ import annotations

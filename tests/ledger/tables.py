@@ -1,4 +1,4 @@
-"""The ledger's tables as SQLAlchemy has them: what tests write and read them by, beside the program's own text."""
+"""The ledger's tables for SQLAlchemy, with which tests write and read independently of the program's own SQL."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ VERSION = sql.Table("pmt_schema", _META, sql.Column("version", sql.Integer, null
 
 
 def take_steps(connection: sql.Connection, to: int) -> None:
-    """Bring an empty database to an earlier version."""
+    """Migrate an empty database to an earlier version."""
     for step in STEPS[:to]:
         step(ServerConnection(connection))
