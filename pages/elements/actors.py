@@ -1,4 +1,4 @@
-"""Who is at the screen: signed in by OpenID Connect, or the only user of this machine; asked where things are done."""
+"""The user of a session: signed in by OpenID Connect, or the only user of this machine."""
 
 import os
 import time
@@ -18,7 +18,7 @@ _HERE = ("localhost", "127.0.0.1", "::1")
 
 
 def signs_in() -> bool:
-    """Return whether people sign in here: the secrets have a provider."""
+    """Return whether people sign in: whether the secrets name a provider."""
     try:
         return "auth" in st.secrets
     except (FileNotFoundError, KeyError):
@@ -26,21 +26,21 @@ def signs_in() -> bool:
 
 
 def alone() -> bool:
-    """Return whether only this machine can reach the server, or whoever started it says so."""
+    """Return whether the server has a single user: by its address, or by a setting."""
     if not runtime.exists() or os.environ.get("PMT_SINGLE_USER") == "1":
         return True
     return config.get_option("server.address") in _HERE
 
 
 def actor() -> Actor:
-    """Return who is at the screen, with the role that their claims or the list of roles give them."""
+    """Return the user with the role from their claims or from the list of roles."""
     if not signs_in():
         return OWNER if alone() else Actor("", None, Denied.NOT_SIGNED_IN)
     return identified(st.user.to_dict())
 
 
 def identified(claims: Mapping[str, object]) -> Actor:
-    """Return who these claims of a sign-in name.
+    """Return the user with these claims of a sign-in.
 
     Raises:
         InputError: the list of roles cannot be read.
@@ -61,7 +61,7 @@ def identified(claims: Mapping[str, object]) -> Actor:
 
 
 def admitted() -> bool:
-    """Return whether whoever is at the screen gets further than the sign-in page.
+    """Return whether the user may see more than the sign-in page.
 
     Raises:
         InputError: the list of roles cannot be read.
@@ -70,23 +70,23 @@ def admitted() -> bool:
 
 
 def claimant() -> str:
-    """Return whose share of the server's long runs a run takes; empty where one person has the server alone."""
+    """Return the name under which long runs of the user are limited; empty for a single user."""
     if signs_in():
         return actor().name
     return "" if alone() else st.context.ip_address or "unknown"
 
 
 def require(action: Action) -> None:
-    """Raise unless whoever is at the screen may do this.
+    """Check that the user may do this.
 
     Raises:
-        Forbidden: with the action and the role in words.
+        Forbidden: the role does not allow it.
     """
     actor().require(action)
 
 
 def draw() -> None:
-    """Draw who is at the screen, in the sidebar."""
+    """Draw the user, in the sidebar."""
     if not signs_in():
         if alone():
             st.caption("Single user: nobody signs in, and only this machine is meant to reach the server.")
@@ -98,7 +98,7 @@ def draw() -> None:
     st.button(**control("sign-out"), on_click=st.logout)
 
 
-_WHY = {
+_REASONS = {
     Denied.NOT_SIGNED_IN: "Sign in to go on.",
     Denied.OVER: "This sign-in is over; sign in again.",
     Denied.UNVERIFIED: "The provider does not say that this address is verified: it has no role here; ask a curator.",
@@ -107,14 +107,14 @@ _WHY = {
 
 
 def draw_sign_in() -> None:
-    """Draw the only page of whoever has no role: who they are, and the way in or out."""
+    """Draw the only page for a user without a role, with sign-in or sign-out."""
     st.title("Second Moment")
     try:
         visitor = actor()
     except InputError as error:
         st.error(str(error))
         return
-    st.write(_WHY[visitor.denied or Denied.NO_ROLE])
+    st.write(_REASONS[visitor.denied or Denied.NO_ROLE])
     if visitor.denied in (Denied.UNVERIFIED, Denied.NO_ROLE):
         st.caption(f"{plain(visitor.name)}, no role")
         st.button("Sign out", on_click=st.logout, key="sign-out", icon=":material/logout:")

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.elements.controls import control
 from pages.elements.session import current_problem
-from pages.elements.widgets import chart, frame
+from pages.elements.widgets import chart, frame, opened_on_demand
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
 from pmtcore.papers import bounds as words
@@ -12,19 +12,12 @@ from pmtcore.papers.figures import bounds as figures
 
 
 def bounds_of_papers() -> None:
-    """Draw, once opened, each proved bound over the simulated quantity; no row of the table is read."""
-    folded = st.expander(
-        "What the papers prove, at the shape of the open table",
-        key="bounds-open",
-        icon=":material/rule:",
-        on_change="rerun",
-    )
-    if folded.open:
-        with folded:
-            _proved()
+    """Draw, in an expander, the ratio of each proved bound to the simulated quantity; no row of the table is read."""
+    opened_on_demand("What the papers prove, at the shape of the open table", "bounds-open", "rule", _proved)
 
 
 def _proved() -> None:
+    """Draw the bounds at the dimensions of the open table, and on demand those of the other papers."""
     try:
         problem = current_problem()
     except InputError:
@@ -37,7 +30,7 @@ def _proved() -> None:
     mu = st.select_slider(**control("bounds-mu"), options=[0.1, 0.3, 1.0, 3.0, 10.0], value=1.0)
     with st.spinner("Measuring on made-up rows", show_time=True):
         bounds = words.central(shape, float(mu))
-    alt = "How many times each proved bound is away from what is measured"
+    alt = "Ratio of each proved bound to the measured quantity"
     chart(figures.bounds(bounds), "bounds", alt, words.table(bounds), label=Label.LAB, words=words.sentence(bounds))
     st.caption(
         f"{shape.d} columns, {shape.m:,} public and {shape.n:,} private rows, drawn Gaussian with an averaged "

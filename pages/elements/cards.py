@@ -1,4 +1,4 @@
-"""Cards in a grid: a small picture, a sentence, a button that opens what it shows, all over the card."""
+"""Cards of lessons in a grid, each a button with a small picture and a question."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,9 +12,10 @@ _IN_A_ROW = 4  # cards, on a wide screen
 
 
 def lesson_cards(lessons: Sequence[Lesson], go: Callable[[str], None]) -> None:
-    """Draw one card for each lesson: its picture as it opens, its sentence, a button that reaches over the whole card.
+    """Draw one card for each lesson: its initial picture, its question, and a button that covers the card.
 
     Args:
+        lessons: all lessons.
         go: opens the lesson of an id.
     """
     for start in range(0, len(lessons), _IN_A_ROW):

@@ -1,4 +1,4 @@
-"""What may mislead about the fit that is worked on, said by Data beside its repair and before a budget is spent."""
+"""Warnings about the current fit, shown on Data beside their repairs, and before a budget is spent."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ from pmtcore.report.cautions import Caution, cautions, filled_gaps, rows_of_zero
 from pmtcore.tables.findings import few_rows, unchosen_persons
 from pmtcore.tables.problem import Problem
 
-# With one of these a release is spent for nothing, or publishes what it should protect.
+# Notes with which a release would be useless, or would disclose what it should protect.
 RUINOUS = (
     *(TableNote.ONE_PUBLIC_LABEL, TableNote.LIKE_IDENTIFIER, TableNote.DECISIVE_PENALTY),
     TableNote.MORE_PUBLIC_ROWS,
 )
-# Whatever becomes of gaps: text that is unknown is none.
+# These hold under every policy for gaps, since unknown text is not a gap.
 UNKNOWN_OUTCOME = (
     "A private row whose {outcome} is neither of the two counts as a row of zeros, and adds nothing to the fit."
 )
@@ -27,13 +27,13 @@ UNKNOWN_TEXT = (
 
 
 def of_open_tables(problem: Problem) -> Sequence[Caution]:
-    """Return all that biases the coefficients of a fit to the open tables."""
+    """Return the causes of bias in a fit to the open tables."""
     tables = session().tables
     return [] if tables is None else cautions(problem, tables.public)
 
 
 def gaps(problem: Problem) -> str:
-    """Return what gaps, filled or not, do to a fit to the open tables; empty where they do nothing."""
+    """Return the effect of gaps on a fit to the open tables, as a sentence; empty where there is none."""
     tables = session().tables
     if tables is None:
         return ""
@@ -42,7 +42,7 @@ def gaps(problem: Problem) -> str:
 
 
 def warn(notes: Sequence[str], kinds: Sequence[TableNote] = RUINOUS) -> None:
-    """Warn where no figure of a release means anything.
+    """Draw warnings for notes of these kinds.
 
     Args:
         notes: of the tables, or of a release from them.
@@ -54,23 +54,23 @@ def warn(notes: Sequence[str], kinds: Sequence[TableNote] = RUINOUS) -> None:
 
 
 def few(problem: Problem) -> None:
-    """Say where rows are so few that predictions mean little."""
+    """Draw warnings where there are too few rows."""
     if problem.unit is None and (few := few_rows(problem.private.n)) is not None:
         st.warning(plain(few), icon=":material/warning:")
     warn(problem.notes, (TableNote.FEW_PUBLIC_ROWS,))
 
 
 def biases(problem: Problem) -> list[str]:
-    """Return in sentences all that biases coefficients, codes for missing values among it."""
+    """Return sentences on the causes of bias, codes for missing values among them."""
     codes = [note for note in problem.notes if kind_of(note) is TableNote.CODE_FOR_MISSING]
-    return [*codes, *(one.words for one in of_open_tables(problem))]
+    return [*codes, *(caution.words for caution in of_open_tables(problem))]
 
 
 def say(problem: Problem, biased: Sequence[str]) -> None:
-    """Say before a spend what biases coefficients, with the way to its repair, and what public rows cannot show.
+    """Draw, before a spend, the causes of bias with the way to their repair, and what public rows cannot show.
 
     Args:
-        problem: what is worked on.
+        problem: the current one.
         biased: its :func:`biases`.
     """
     few(problem)
@@ -79,8 +79,8 @@ def say(problem: Problem, biased: Sequence[str]) -> None:
     tables = session().tables
     for words in [] if tables is None else unchosen_persons(tables.private, tables.public, problem.choices):
         st.warning(plain(f"{words} One click on Data chooses it."), icon=":material/group:")
-    texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)
-    if texts and tables is not None and not tables.may_be_studied and not curator():
+    has_texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)
+    if has_texts and tables is not None and not tables.may_be_studied and not curator():
         st.caption(
             f"{UNKNOWN_TEXT} Whether there is any is a private figure: the guarantee covers no choice made after a "
             "look at it."

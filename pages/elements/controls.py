@@ -1,4 +1,4 @@
-"""Controls of the pages: what each says of itself is read from ``controls.toml``, by its key."""
+"""Controls of the pages, with label, help and icon from ``controls.toml``."""
 
 import re
 import tomllib
@@ -17,17 +17,17 @@ _LISTED = {"kinds": ", ".join(OFFERED)}
 
 
 def at_first(key: str, **start: Any) -> dict[str, Any]:
-    """Return where a control starts, until its value is in the session: Streamlit warns where it has two."""
+    """Return the initial value of a control unless the session has its value, since Streamlit warns of both."""
     return {} if key in st.session_state else start
 
 
 def control(id: str, at: str = "", **start: Any) -> dict[str, Any]:
-    """Return the arguments of a control that never change, its key, and where it starts until somebody moved it.
+    """Return the arguments of a control: those in the table, its key, and its initial value until it is changed.
 
     Args:
         id: of the control in the table.
-        at: end of its key, where there are several of it.
-        start: its value or index at first.
+        at: end of its key, where there are several such controls.
+        start: its initial value or index, by the name of the argument.
     """
     settings = dict(CONTROLS[id])
     if "help" in settings:
@@ -47,16 +47,16 @@ def pick(
     words: Callable[[str], str] | None = None,
     **more: Any,
 ) -> str:
-    """Draw the choice of one of several, the first where the current one is none of them.
+    """Draw the choice of one of several values; return it.
 
     Args:
         place: where to draw it.
         id: of the control in the table.
-        options: values, or what each is called by value.
-        current: value to start with.
-        at: end of its key, where there are several of it.
-        words: what a value is called; else as the options say, or as it is.
-        more: arguments that depend on the data.
+        options: values, or labels by value.
+        current: initial value; the first one where it is not among the options.
+        at: end of its key, where there are several such controls.
+        words: returns the label of a value, in place of those of the options.
+        more: further arguments, which depend on the data.
     """
     values = list(options)
     called = words or (options.__getitem__ if isinstance(options, Mapping) else str)
@@ -66,7 +66,7 @@ def pick(
 
 
 def segments(id: str, options: Iterable[str], first: str, place: Any = st, **more: Any) -> str:
-    """Draw buttons of which one is pressed, ``first`` at first; see :func:`pick`."""
+    """Draw buttons of which one is selected, initially ``first``; return it; see :func:`pick`."""
     called = options.__getitem__ if isinstance(options, Mapping) else str
     settings = {**control(id, default=first), "required": True, **more}
     return place.segmented_control(**settings, options=list(options), format_func=called) or first

@@ -1,4 +1,4 @@
-"""What curators do with data sets, as forms; roles are asked in the functions behind them."""
+"""Forms by which curators manage data sets; the functions that they call check roles."""
 
 from collections.abc import Callable
 
@@ -18,21 +18,21 @@ from pmtcore.tables.schema import schema_from_json
 
 
 def forms(ledger: Ledger, names: list[str]) -> None:
-    """Register, cap, part, retire: those that whoever is at the screen may do."""
-    made: list[tuple[Action, str, str, Callable[[Ledger, list[str]], bool], int]] = [
+    """Draw the forms that the user may use: set a cap, register, separate, retire."""
+    form_list: list[tuple[Action, str, str, Callable[[Ledger, list[str]], bool], int]] = [
         (Action.CAP, "Set a cap", ":material/speed:", _cap, 0),
         (Action.REGISTER, "Register a data set", ":material/add_box:", _register, 0),
         (Action.PART, "Separate two data sets", ":material/call_split:", _part, 2),
         (Action.RETIRE, "Retire a data set", ":material/archive:", _retire, 1),
     ]
-    for action, title, icon, form, fewest in made:
-        if actor().may(action) and len(names) >= fewest:
+    for action, title, icon, form, least_names in form_list:
+        if actor().may(action) and len(names) >= least_names:
             with st.expander(title, icon=icon):
                 _run(form, ledger, names)
 
 
 def _run(form: Callable[[Ledger, list[str]], bool], ledger: Ledger, names: list[str]) -> None:
-    """Draw a form whose words stay where they are when the ledger refuses."""
+    """Draw a form, which stays filled when the ledger refuses."""
     with errors_shown():
         if form(ledger, names):
             st.rerun()

@@ -1,4 +1,4 @@
-"""A server with sign-in does not start with settings under which anybody could sign in as anybody."""
+"""Check of the settings of a server with sign-in, under some of which anybody could sign in as anybody."""
 
 import os
 import sys

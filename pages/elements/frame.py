@@ -1,4 +1,4 @@
-"""The sidebar every page shares: which tables are open, the curator's switch, what was spent."""
+"""Sidebar of all pages: the open tables, the switch for the curator, and what was spent."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +21,7 @@ _ASSETS = Path(__file__).resolve().parents[2] / "assets"
 
 
 def admitted() -> bool:
-    """Return whether whoever is at the screen has a role here; without one nothing of this session stays."""
+    """Return whether the user has a role here; otherwise the session is deleted."""
     with suppress(InputError):
         if actors.admitted():
             return True
@@ -31,7 +31,7 @@ def admitted() -> bool:
 
 
 def opened(page: str) -> None:
-    """Close the menu on a phone once a page was chosen from it, and begin the page at its top."""
+    """Close the menu on a phone and scroll to the top, after a change of page."""
     if st.session_state.get("page-open", page) != page:
         scripts.run(scripts.CLOSE_MENU + scripts.TO_TOP)
     st.session_state["page-open"] = page
@@ -41,7 +41,7 @@ def draw() -> None:
     """Draw the shared sidebar."""
     st.logo(_ASSETS / "logo.svg", icon_image=_ASSETS / "icon.svg", size="large")
     with st.sidebar:
-        # First, where a low screen still has it.
+        # First, so that it is visible on a low screen.
         st.toggle(**control("curator"))
         _tables()
         _spent()
@@ -54,8 +54,8 @@ def draw() -> None:
         links.share()
         actors.draw()
         if st.button(**control("forget")):
-            many = len(state.session().releases)
-            what = f", its choices and {plural(many, 'release')}" if many else " and its choices"
+            count = len(state.session().releases)
+            what = f", its choices and {plural(count, 'release')}" if count else " and its choices"
             state.forget()
             st.session_state["deleted"] = f"Deleted: the tables of this session{what}. What the ledger has stays there."
             st.rerun()
@@ -85,10 +85,12 @@ def _tables() -> None:
 def _spent() -> None:
     account = counted()
     if account is not None:
-        total, many = account.spent, len(account.entries)
-        added = " (their squares add up)" if many > 1 else ""
+        total, count = account.spent, len(account.entries)
+        added = " (their squares add up)" if count > 1 else ""
         words = (
-            unbroken(f"mu = {total:.3g} in {plural(many, 'release')}{added}") if many else "nothing yet under this name"
+            unbroken(f"mu = {total:.3g} in {plural(count, 'release')}{added}")
+            if count
+            else "nothing yet under this name"
         )
         st.caption(f"Spent on this table, in the ledger as {plain(account.dataset)}: **{words}**")
         return

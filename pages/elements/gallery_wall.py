@@ -1,4 +1,4 @@
-"""The gallery as a wall: every published figure as a small picture with its verdicts; one opens at a click."""
+"""Overview of the gallery: every published figure as a card with a small picture and its verdicts."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ from pmtcore.base.numbers import plural
 from pmtcore.papers.figures.wall import Tile, tiles
 from pmtcore.papers.gallery.claims import Answer
 
-_ACROSS = 4
+_CARDS_IN_A_ROW = 4
 _MARKS = {
     Answer.HOLDS.value: ":green[:material/check_circle:]",
     Answer.FAILS.value: ":orange[:material/cancel:]",
@@ -22,19 +22,19 @@ _MARKS = {
 
 
 def cited(letter: str) -> str:
-    """Return a paper's authors, title and number, which leads to it, as markdown."""
+    """Return a paper's name and its number, with a link, as markdown."""
     paper = CITATIONS[letter]
     return f"{plain(paper.name)}, [{paper.number}]({paper.link})"
 
 
 def _open(id: str) -> None:
-    """Let the address name the figure, or none."""
+    """Put the id of the open figure into the address; empty: none."""
     st.query_params.from_dict({"figure": id} if id else {})
     st.session_state.pop("gallery-figure", None)
 
 
 def drawn() -> bool:
-    """Draw the title, then the wall or, where a figure is open, the way back to it; return whether it was the wall."""
+    """Draw the title and the cards, or the way back where a figure is open; return whether cards were drawn."""
     st.title("Gallery")
     if "figure" in st.query_params or "gallery-run" in st.session_state:
         st.button(**control("gallery-all"), on_click=_open, args=("",))
@@ -47,24 +47,24 @@ def drawn() -> bool:
     with st.expander("The four papers", icon=":material/menu_book:"):
         st.caption("  \n".join(f"{one.letter}: {cited(one.letter)}." for one in CITATIONS.values()))
     with st.spinner("Comparing results with the papers' claims: once for each version", show_time=True):
-        every = tiles()
-    papers = sorted({tile.source[0] for tile in every})
+        all_tiles = tiles()
+    papers = sorted({tile.source[0] for tile in all_tiles})
     answers = list(_MARKS)
     left, right = st.columns([1, 2])
     paper = left.segmented_control(**control("gallery-paper"), options=papers)
     answer = right.selectbox(**control("gallery-answer"), options=answers, index=None)
     shown = [
         tile
-        for tile in every
+        for tile in all_tiles
         if (not paper or tile.source.startswith(paper)) and (not answer or tile.answers.get(answer))
     ]
-    done = sum(not tile.wanting for tile in every)
+    n_computed = sum(not tile.wanting for tile in all_tiles)
     st.caption(
-        f"{len(shown)} of {plural(len(every), 'figure')} shown; {done} of the {len(every)} are computed. "
+        f"{len(shown)} of {plural(len(all_tiles), 'figure')} shown; {n_computed} of the {len(all_tiles)} are computed. "
         f"Marks on the cards: {' · '.join(f'{mark} {answer}' for answer, mark in _MARKS.items())}"
     )
-    for start in range(0, len(shown), _ACROSS):
-        for column, tile in zip(st.columns(_ACROSS), shown[start : start + _ACROSS], strict=False):
+    for start in range(0, len(shown), _CARDS_IN_A_ROW):
+        for column, tile in zip(st.columns(_CARDS_IN_A_ROW), shown[start : start + _CARDS_IN_A_ROW], strict=False):
             with column.container(border=True, height="stretch", gap="xsmall", key=f"card-{tile.id}"):
                 _draw(tile)
     bounds_of_papers()

@@ -1,7 +1,7 @@
-"""A release that takes more than a moment: it runs beside the page, which shows how far it is and offers Stop.
+"""Releases that take more than a moment: they run in a thread, while the page shows progress and Stop.
 
-The page's own script may be cut off by any click, and a release must not be: what is spent has to come to its figures.
-The work is in a thread that touches no page; the page asks how far it is.
+A page's script is interrupted by any click, but a release must not be, since its budget is spent. The thread does not
+touch the page; the page asks for its progress.
 """
 
 import streamlit as st
@@ -14,18 +14,18 @@ from pmtcore.base.labels import SpendState
 from pmtcore.releases.job import Job
 from pmtcore.releases.outcome import SpendFailure
 
-_EVERY = 0.5  # seconds between two looks at how far it is
-# In the session where a release has just ended, until its verdict is drawn.
+_EVERY = 0.5  # seconds between two redraws of the progress
+# Session key that is set from the end of a release until its verdict is drawn.
 FOCUS = "verdict-takes-focus"
-# The spend without a result that is still to be told.
+# Session key of a spend without a result that was not shown yet.
 _SPENT = "spent-without-result"
 
 
 def ended(job: Job) -> None:
-    """Take a job that is over off the session.
+    """Remove a finished job from the session.
 
     Raises:
-        InputError: it was stopped, or refused; a spend without a result is told by :func:`tell_spent`.
+        InputError: it was stopped or refused; a spend without a result is shown by :func:`tell_spent` instead.
     """
     session().job = None
     st.session_state[FOCUS] = job.error is None
@@ -33,32 +33,32 @@ def ended(job: Job) -> None:
         if not without_result(job.error):
             raise job.error
         session().renew_request()
-        to_tell(job.error)
+        tell_later(job.error)
 
 
-def to_tell(error: BaseException) -> None:
-    """Tell of a spend without a result on the next run, which has a new form with an empty tick."""
+def tell_later(error: BaseException) -> None:
+    """Let the next run show a spend without a result; its form is new, with an empty box."""
     st.session_state[_SPENT] = error
 
 
 def tell_spent() -> None:
-    """Draw the spend without a result that has just been made, if any: above the tick, where the reader looks."""
+    """Draw the error of a spend without a result that has just been made, if any."""
     error = st.session_state.pop(_SPENT, None)
     if error is not None:
         show_error(error)
 
 
 def without_result(error: BaseException | None) -> bool:
-    """Return whether the key of a request is used up: its budget is gone, and the same key gives nothing."""
+    """Return whether the budget was spent without a result, so that another release needs a new key."""
     return isinstance(error, SpendFailure) and error.kind is SpendState.NO_RESULT
 
 
 def show(job: Job) -> None:
-    """Draw how far a release is, until it is over; the page is drawn anew then."""
-    redrawn(lambda: _how_far(job), _EVERY)
+    """Draw the progress of a release until it is over, and then the page anew."""
+    redrawn(lambda: _draw_progress(job), _EVERY)
 
 
-def _how_far(job: Job) -> bool:
+def _draw_progress(job: Job) -> bool:
     report = job.report
     st.progress(0.0 if report is None else report.done, text="Begun" if report is None else report.words)
     if job.stoppable:

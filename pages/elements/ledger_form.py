@@ -1,4 +1,4 @@
-"""The ledger in the app: which data set a spend counts against, and the spend itself."""
+"""The ledger in the app: the data set that a spend counts against, and the spend itself."""
 
 import itertools
 from collections.abc import Callable
@@ -39,58 +39,81 @@ _STUDY_HELP = (
 )
 
 
+def server_ledger(*, make: bool = True) -> Ledger:
+    """Return the ledger of this server.
+
+    Args:
+        make: whether it is created where there is none.
+
+    Raises:
+        InputError: it cannot be used, or there is none.
+    """
+    return Ledger(default_url(), make=make)
+
+
 @dataclass(frozen=True)
 class SpendPlan:
-    """Where a spend is written; ``dataset`` empty: nowhere, and the result is a lab figure."""
+    """Where a spend is entered.
+
+    Attributes:
+        dataset: whose cap it counts against; empty: it is not in the ledger, and the result is a lab figure.
+        purpose: of the release.
+        cap: to set with the first spend; ``None``: there is one.
+        second: whether a second person has to agree.
+    """
 
     dataset: str = ""
     purpose: str = ""
-    cap: float | None = None  # to be set with the first spend
-    second: bool = False  # whether a second person has to agree
+    cap: float | None = None
+    second: bool = False
 
     def release(self, problem: Problem, request: Request, source: NoiseSource, key: str) -> Release:
-        """Release, through the ledger where one is kept.
+        """Make the release, with its spend in the ledger if there is a data set.
 
         Raises:
-            InputError: the ledger refuses; then nothing was released.
+            InputError: the ledger refuses the spend; then nothing was released.
         """
         return self.ready(problem, request, source, key)(None)
 
     def ready(
         self, problem: Problem, request: Request, source: NoiseSource, key: str
     ) -> Callable[[Progress | None], Release]:
-        """Return the release, allowed and with its cap set, to be run by any thread; see :meth:`release`."""
-        shown = session().exact_figures_shown
+        """Check the role, set the cap, and return the function that makes the release, for any thread."""
+        exact_figures_shown = session().exact_figures_shown
         if not self.dataset:
-            return lambda progress: release(problem, request, source, progress, exact_figures_shown=shown)
+            return lambda progress: release(problem, request, source, progress, exact_figures_shown=exact_figures_shown)
         require(Action.RELEASE)
-        ledger = Ledger(default_url())
+        ledger = server_ledger()
         if self.cap is not None and ledger.account(self.dataset).cap is None:
             register.cap(actor(), ledger, self.dataset, self.cap)
-        place = {"dataset": self.dataset, "key": key, "purpose": self.purpose, "by": actor().name}
+        spend = {"dataset": self.dataset, "key": key, "purpose": self.purpose, "by": actor().name}
 
         def run(progress: Progress | None) -> Release:
-            ledger = Ledger(default_url())  # a connection belongs to its thread
-            made = recorded_release(
-                problem, request, source, ledger, progress=progress, exact_figures_shown=shown, **place
+            # A ledger of its own, since a connection belongs to its thread.
+            recorded = recorded_release(
+                problem,
+                request,
+                source,
+                server_ledger(),
+                progress=progress,
+                exact_figures_shown=exact_figures_shown,
+                **spend,
             )
-            return made.release
+            return recorded.release
 
         return run
 
     def ask(self, problem: Problem, request: Request, key: str) -> PendingRequest:
-        """Ask for a release that a second person has to agree to.
+        """Ask a second person to agree to a release.
 
         Raises:
-            InputError: the ledger refuses; nothing is spent in any case.
+            InputError: the ledger refuses the request; nothing is spent in any case.
         """
-        return ask(
-            actor(), problem, request, Ledger(default_url()), dataset=self.dataset, key=key, purpose=self.purpose
-        )
+        return ask(actor(), problem, request, server_ledger(), dataset=self.dataset, key=key, purpose=self.purpose)
 
 
 def spend_form(mu: float) -> SpendPlan | None:
-    """Draw where the spend is kept; return it, or ``None`` where the ledger cannot take it."""
+    """Draw the form of data set, purpose and cap; return the plan, or ``None`` where the spend is not possible."""
     with errors_shown():
         return _spend_plan(mu)
     return None
@@ -103,14 +126,16 @@ def _spend_plan(mu: float) -> SpendPlan | None:
     if tables.may_be_studied and not st.toggle(**control("ledger-study", value=False), help=_STUDY_HELP):
         return SpendPlan()
     with before_spend():
-        ledger = Ledger(default_url())
+        ledger = server_ledger()
     events = ledger.verify()["events"]
     refuse_swapped(ledger, tables, events)
     recognised = known_as(ledger, tables, events)
-    # The name under which the ledger knows these rows, where it knows them under one.
-    known = min(recognised) if len(recognised) == 1 else suggested_name(tables.title)
-    # One below the other: a name that is cut is no name.
-    name = tables.registered or st.text_input(**control("ledger-name", _at(tables), value=session().dataset or known))
+    # The data set whose rows these are, if the ledger recognises exactly one.
+    suggestion = min(recognised) if len(recognised) == 1 else suggested_name(tables.title)
+    # The fields are below each other, so that long names are not cut.
+    name = tables.registered or st.text_input(
+        **control("ledger-name", _at(tables), value=session().dataset or suggestion)
+    )
     purpose = st.text_input(**control("ledger-purpose", _at(tables)))
     if not name.strip():
         raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
@@ -145,17 +170,17 @@ def _spend_plan(mu: float) -> SpendPlan | None:
 
 
 def place(ledger: Ledger) -> str:
-    """Return where the ledger is: the file on a machine of one's own, and no path of a server to its visitors."""
+    """Return where the ledger is, for its user; without a path where the server has several users."""
     return ledger.place if alone() else "the ledger on this server"
 
 
 def _at(tables: Tables) -> str:
-    """Return the end of the key of the control that names the data set."""
+    """Return the end of the key of the control with the name of the data set."""
     return f"-{tables.key[:12]}"
 
 
 def data_set(tables: Tables) -> str:
-    """Return the data set that a release from the open tables counts against; empty where it is noted here alone."""
+    """Return the data set that a release from the open tables counts against; empty where it is not in the ledger."""
     if tables.may_be_studied and not st.session_state.get("ledger-study"):
         return ""
     typed = str(st.session_state.get(f"ledger-name{_at(tables)}", "")).strip()
@@ -163,28 +188,28 @@ def data_set(tables: Tables) -> str:
 
 
 def counted() -> Account | None:
-    """Return the account that a release from the open tables counts against, as the form of Release shows it.
+    """Return the account that a release from the open tables counts against; ``None`` without a data set.
 
-    Rows that the ledger knows by another name count as soon as that form has looked for them.
+    Data sets with the same rows are part of it once the form of Release has looked for them.
     """
     tables = session().tables
     name = "" if tables is None else data_set(tables)
     if tables is None or not name:
         return None
-    looked = st.session_state.get("ledger-known", {})
-    recognised: set[str] = next((names for (key, _), names in looked.items() if key == tables.key), set())
+    looked_up = st.session_state.get("ledger-known", {})
+    recognised: set[str] = next((names for (key, _), names in looked_up.items() if key == tables.key), set())
     with suppress(InputError):
-        return Ledger(default_url(), make=False).account(name, recognised - {name})
+        return server_ledger(make=False).account(name, recognised - {name})
     return Account(name, None, ())
 
 
 def has_other_rows(ledger: Ledger, name: str, tables: Tables) -> bool:
-    """Return whether the ledger has tables under this name, and enough rows are open to tell that none is this one.
+    """Return whether the ledger has tables of this data set, and the open one has enough rows to be recognised.
 
-    It says no more than :func:`known_as`, which compares with noise (decision 226).
+    The answer reveals no more than :func:`known_as`, which compares with noise (decision 226).
 
     Args:
-        ledger: which does not recognise the table under any name.
+        ledger: ledger that does not recognise the table under any name.
         name: of the data set.
         tables: that are open.
     """
@@ -192,9 +217,9 @@ def has_other_rows(ledger: Ledger, name: str, tables: Tables) -> bool:
 
 
 def other_rows(ledger: Ledger, name: str, tables: Tables) -> None:
-    """Say that a data set of this name has other rows, and draw a button that names the open ones otherwise."""
+    """Draw a note that the data set has other rows, and a button that gives the open ones another name."""
     taken = {account.dataset for account in ledger.accounts()}
-    free = next(other for at in itertools.count(2) if (other := f"{name} ({at})") not in taken)
+    free_name = next(other for number in itertools.count(2) if (other := f"{name} ({number})") not in taken)
     st.warning(
         f"Under '{plain(name)}' the ledger has a table that it does not recognise this one as, so their spends add up "
         "under one cap. If these are other people, give them a name of their own. If they are the same, corrected or "
@@ -202,15 +227,15 @@ def other_rows(ledger: Ledger, name: str, tables: Tables) -> None:
         icon=":material/difference:",
     )
     key = f"ledger-name{_at(tables)}"
-    label = f"Name it '{plain(free)}'"
-    st.button(**control("ledger-rename"), label=label, on_click=lambda: st.session_state.update({key: free}))
+    label = f"Name it '{plain(free_name)}'"
+    st.button(**control("ledger-rename"), label=label, on_click=lambda: st.session_state.update({key: free_name}))
 
 
 def known_as(ledger: Ledger, tables: Tables, events: int) -> set[str]:
-    """Return the data sets whose rows an open table holds; looked for once for each table and length of the ledger.
+    """Return the data sets whose rows the open table has, computed once for each table and length of the ledger.
 
     Args:
-        ledger: that may know the rows.
+        ledger: ledger that may know the rows.
         tables: that are open.
         events: of the ledger.
     """
@@ -225,15 +250,15 @@ def known_as(ledger: Ledger, tables: Tables, events: int) -> set[str]:
 
 
 def refuse_swapped(ledger: Ledger, tables: Tables, events: int) -> None:
-    """Refuse open tables whose public rows the ledger knows as private ones; looked for as in :func:`known_as`.
+    """Check that the public rows of the open tables are not private rows in the ledger; as :func:`known_as`.
 
     Args:
-        ledger: that may know the rows.
+        ledger: ledger that may know the rows.
         tables: that are open.
         events: of the ledger.
 
     Raises:
-        InputError: which data sets the rows are of.
+        InputError: they are; it names the data sets.
     """
     problem = current_problem()
     checked = st.session_state.setdefault("ledger-public", set())
@@ -244,10 +269,10 @@ def refuse_swapped(ledger: Ledger, tables: Tables, events: int) -> None:
 
 
 def within(account: Account, mu: float) -> None:
-    """Raise unless one more spend of ``mu`` fits under the cap: said before the click, held by the ledger after it.
+    """Check, before the release, that one more spend of ``mu`` stays within the cap, as the ledger does at the spend.
 
     Raises:
-        InputError: it does not fit, or the data set is retired.
+        InputError: it does not, or the data set is retired.
     """
     if account.retired:
         raise InputError(f"This data set is retired ({account.retired}); nothing more is released from it.")

@@ -1,6 +1,6 @@
 """Links that restore a public state: a table by name, its choices, a planned method and budget; never data.
 
-Tables that somebody brought have no link: they live in their session alone, and a link that remembers one says so.
+Own tables have no link, since they exist only in their session; an address may say that there were some.
 """
 
 from urllib.parse import parse_qs, urlencode
@@ -17,24 +17,24 @@ from pmtcore.report.link import KNOBS, choices_of, demo_knobs, fields_of, number
 from pmtcore.tables.problem import common_columns
 
 _OWN = "own"
-_WRITTEN = "link-written"  # tables that the address was given here: no wish of the reader's
+_WRITTEN = "link-written"  # session key of the tables that this program put into the address
 
 
 def restore() -> None:
-    """Open what the address names, once; one sentence where it cannot be, or where a reload lost something."""
-    asked = dict(st.query_params)
+    """Open the tables that the address names, once; draw a sentence where that fails, or a reload lost own tables."""
+    parameters = dict(st.query_params)
     if deleted := st.session_state.pop("deleted", ""):
         with _above():
             st.success(deleted, icon=":material/delete:")
-    table = asked.get("table", "")
+    table = parameters.get("table", "")
     if not table and not begun():
         scripts.run(scripts.REMEMBER_OWN)
-    if not table or st.session_state.get("link-read") == asked or table in st.session_state.get(_WRITTEN, ()):
+    if not table or st.session_state.get("link-read") == parameters or table in st.session_state.get(_WRITTEN, ()):
         return
-    first = "link-read" not in st.session_state and "opened" not in st.session_state
-    st.session_state["link-read"] = asked
+    is_new = "link-read" not in st.session_state and "opened" not in st.session_state
+    st.session_state["link-read"] = parameters
     if table == _OWN:
-        if first and not deleted:
+        if is_new and not deleted:
             with _above():
                 st.info(
                     "This page starts without tables: own tables stay in the page that they were opened in, and go "
@@ -46,16 +46,16 @@ def restore() -> None:
                 )
         return
     with errors_shown():
-        _open(table, asked)
+        _open(table, parameters)
 
 
 def _above() -> DeltaGenerator:
-    """Return the place above a page's title, clear of the browser's bar (assets/style.css)."""
+    """Return a container above the title of a page (assets/style.css)."""
     return st.container(key="above")
 
 
-def _open(table: str, asked: dict[str, str]) -> None:
-    knobs = demo_knobs(asked) if table == "demo" else {}
+def _open(table: str, parameters: dict[str, str]) -> None:
+    knobs = demo_knobs(parameters) if table == "demo" else {}
     tables = named_tables(table, **knobs)
     state = session()
     state.open(tables)
@@ -65,17 +65,17 @@ def _open(table: str, asked: dict[str, str]) -> None:
         st.session_state.update({f"demo-{name}": value for name, value in knobs.items()})
     else:
         st.session_state["table-name"] = table
-    choices = choices_of(asked, tables.first, common_columns(tables.private, tables.public))
+    choices = choices_of(parameters, tables.first, common_columns(tables.private, tables.public))
     state.take(choices)
-    if "method" in asked:
-        mu = number("mu", asked.get("mu", "1"))
-        workflow_state.fill(Request(asked["method"], Budget(mu)))
-        st.session_state[f"plan-method-{choices.family}"] = asked["method"]
+    if "method" in parameters:
+        mu = number("mu", parameters.get("mu", "1"))
+        workflow_state.fill(Request(parameters["method"], Budget(mu)))
+        st.session_state[f"plan-method-{choices.family}"] = parameters["method"]
         st.session_state["plan-mu"] = mu
 
 
 def query() -> str:
-    """Return the public state as an address's query; of own tables only that there were some."""
+    """Return the public state as the query of an address; for own tables only that there are some."""
     state = session()
     opened = state.tables
     if opened is None:
@@ -95,32 +95,29 @@ def query() -> str:
 
 
 def keep() -> None:
-    """Keep in the address which table is open, so that a reload opens it again, or says what was lost.
-
-    Of own tables it says that there were some.
-    """
+    """Put the open table into the address, so that a reload opens it again; for own tables only that there are some."""
     opened = session().tables
     if opened is None:
         return
-    here, there = parse_qs(query()).get("table", [""])[0], st.query_params.get("table") or "demo"
-    if here != there:
-        st.session_state[_WRITTEN] = {here, *st.session_state.get(_WRITTEN, ())}
-        # What a link asked of another table means nothing here.
-        for name in [name for name in st.query_params if there != "demo" and name not in ("table", "run", "lesson")]:
+    current, shown = parse_qs(query()).get("table", [""])[0], st.query_params.get("table") or "demo"
+    if current != shown:
+        st.session_state[_WRITTEN] = {current, *st.session_state.get(_WRITTEN, ())}
+        # Parameters for another table do not apply.
+        for name in [name for name in st.query_params if shown != "demo" and name not in ("table", "run", "lesson")]:
             scripts.address(name, "")
-        scripts.address("table", "" if here == "demo" else here)
-    if (here == _OWN) != (there == _OWN):
-        scripts.run(scripts.HAVE_OWN if here == _OWN else scripts.FORGET_OWN)
+        scripts.address("table", "" if current == "demo" else current)
+    if (current == _OWN) != (shown == _OWN):
+        scripts.run(scripts.HAVE_OWN if current == _OWN else scripts.FORGET_OWN)
 
 
 def share() -> None:
-    """Draw the link to what is on screen."""
+    """Draw the link that restores the current state."""
     opened = session().tables
     with st.expander("Link to this", icon=":material/link:"):
         if opened is None or not opened.may_be_studied:
             st.caption("Your own tables have no link: they live in this session alone.")
             return
         base = str(st.context.url or "").split("?", 1)[0]
-        # No box of code: that alone brings half a megabyte of scripts to every first visit.
+        # Not st.code, which would load half a megabyte of scripts on every first visit.
         st.markdown(f"`{base}?{query()}`")
         st.caption("It contains the table's name and your choices, never data.")

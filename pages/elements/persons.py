@@ -1,4 +1,4 @@
-"""Who is a person: one row each, a declared number of rows, or a column that says whose a row is."""
+"""Choice of the unit of protection: one row, a declared number of rows, or the persons of a column."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,14 +16,14 @@ RULES = {FIRST: "their first rows count", MEAN: "one row, the mean of theirs"}
 
 
 def whose(tables: Tables, current: Choices, target: str, key: str, *, below: DeltaGenerator) -> Unit:
-    """Draw the identifier column and how many rows of each person count; fixed for registered tables.
+    """Draw the choice of the column of persons and of their rows that count; it is fixed for registered tables.
 
     Args:
         tables: the open ones.
         current: choices so far.
-        target: column that cannot say whose a row is.
+        target: of the regression, which cannot be the column of persons.
         key: end of the keys of the widgets.
-        below: where to draw how many rows of each person count: beside the column they have no room.
+        below: where to draw the choice of rows, which has no space beside the column.
     """
     if tables.source is not None:
         return tables.source.unit if tables.source.unit.column else Unit()
@@ -43,9 +43,9 @@ def whose(tables: Tables, current: Choices, target: str, key: str, *, below: Del
 
 
 def declared(problem: Problem) -> int:
-    """Draw how many rows one person is taken to have: asked for only where nothing decides it."""
+    """Draw the declared number of rows of a person, unless a column of persons or a curator decides it."""
     tables = session().tables
-    fixed = problem.unit or (tables.source.unit if tables is not None and tables.source is not None else None)
-    if fixed is not None:  # the guarantee beside it has it in words
-        return fixed.rows
+    unit = problem.unit or (tables.source.unit if tables is not None and tables.source is not None else None)
+    if unit is not None:  # the guarantee states it
+        return unit.rows
     return int(number(st, "release-rows", 1, MOST_ROWS, start=1))

@@ -1,4 +1,4 @@
-"""How much sessions may ask of a server: uploads in bytes, connections in number; said before a byte is read."""
+"""Limits of a server on the bytes of uploads and the number of connections, checked before a request is read."""
 
 import re
 from collections import Counter
@@ -18,14 +18,14 @@ from pmtcore.tables.limits import (
 )
 
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
-_coming: Counter[str] = Counter()  # bytes of uploads on their way, by session
-_open = Counter[str]()  # connections that are open: "all", "unsigned", and those of each person and address
+_arriving: Counter[str] = Counter()  # bytes of uploads that are arriving, by session
+_connections = Counter[str]()  # connections that are open: "all", "unsigned", and those of each person and address
 _lock = Lock()
-_DIGITS = 15  # of a length: a petabyte
+_DIGITS = 15  # most digits of a length: a petabyte
 
 
 class Refused(Exception):
-    """With an HTTP status and a sentence."""
+    """Refusal of a request, with an HTTP status and a sentence."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -33,67 +33,67 @@ class Refused(Exception):
 
 
 def size_of(scope: Scope) -> tuple[str, int] | None:
-    """Return the session and the size of an upload; ``None`` where a request is none.
+    """Return the session and the size of an upload; ``None`` for another request.
 
     Raises:
-        Refused: it does not say how long it is, or says it in two ways, of which a server may believe either.
+        Refused: its length is not stated, or stated twice, since servers may differ in which they use.
     """
     upload = _UPLOAD.search(scope["path"])
     if upload is None or scope["method"] not in ("PUT", "POST"):
         return None
     lengths = [value for name, value in scope["headers"] if name == b"content-length"]
     if any(name == b"transfer-encoding" for name, _ in scope["headers"]) or len(lengths) > 1:
-        raise Refused(400, "An upload says once how long it is.")
+        raise Refused(400, "An upload must state its length once.")
     if not lengths or not lengths[0].isdigit() or len(lengths[0]) > _DIGITS:
-        raise Refused(411, "An upload says how long it is.")
+        raise Refused(411, "An upload must state its length.")
     return upload[1], int(lengths[0])
 
 
 def no_longer_than(size: int, receive: Receive) -> Receive:
-    """Return a receiver of a request that stops where the request is longer than it said.
+    """Return the receiver of a request that refuses more bytes than were stated.
 
     Raises:
         Refused: from the receiver.
     """
-    left = size
+    remaining = size
 
     async def limited() -> Message:
-        nonlocal left
+        nonlocal remaining
         message = await receive()
-        left -= len(message.get("body", b""))
-        if left < 0:
-            raise Refused(413, "The upload is longer than it said.")
+        remaining -= len(message.get("body", b""))
+        if remaining < 0:
+            raise Refused(413, "The upload is longer than it stated.")
         return message
 
     return limited
 
 
 def admit(session: str, size: int) -> None:
-    """Count an upload that is on its way; :func:`done` ends it.
+    """Count an arriving upload, until :func:`done`.
 
     Raises:
-        Refused: with it the session, or all sessions together, would hold too much.
+        Refused: the session, or all sessions together, would have too many bytes.
     """
     with _lock:
         sizes = stored()
-        sizes.update(_coming)
+        sizes.update(_arriving)
         if sizes[session] + size > MAX_SESSION_BYTES:
             raise Refused(413, f"A session takes at most {MAX_SESSION_BYTES // 2**20} MB of uploads; delete some.")
         if sizes.total() + size > server_bytes():
             raise Refused(413, "All sessions together have as much as this server takes; try again later.")
-        _coming[session] += size
+        _arriving[session] += size
 
 
 def done(session: str, size: int) -> None:
-    """Note that an upload has come, or has not."""
+    """Note that an upload has arrived or failed."""
     with _lock:
-        _coming[session] -= size
-        if _coming[session] <= 0:
-            del _coming[session]
+        _arriving[session] -= size
+        if _arriving[session] <= 0:
+            del _arriving[session]
 
 
 def stored() -> Counter[str]:
-    """Return bytes of uploads by session, where Streamlit keeps them."""
+    """Return the bytes of stored uploads by session."""
     if not exists():
         return Counter()
     storage = get_instance().uploaded_file_mgr.file_storage  # type: ignore[attr-defined]  # no public way in 1.67
@@ -101,28 +101,27 @@ def stored() -> Counter[str]:
 
 
 def enter(visitor: Visitor) -> bool:
-    """Return whether a visitor may have one more session open; :func:`leave` ends it.
+    """Count one more session of a visitor, until :func:`leave`; return whether it is allowed.
 
-    Nobody fills the server alone: a person and an address have a share, and half of all places are for people with a
-    role, so that whoever has none cannot keep them out.
+    A person and an address have at most a share of all sessions, and half of them are for people with a role.
     """
     with _lock:
-        if any(_open[name] >= most for name, most in _shares(visitor).items()):
+        if any(_connections[name] >= limit for name, limit in _shares(visitor).items()):
             return False
-        _open.update(_shares(visitor).keys())
+        _connections.update(_shares(visitor).keys())
         return True
 
 
 def leave(visitor: Visitor) -> None:
-    """Give a visitor's place up."""
+    """End the count of a visitor's session."""
     with _lock:
-        _open.subtract(_shares(visitor).keys())
-        for name in [name for name, count in _open.items() if count <= 0]:
-            del _open[name]
+        _connections.subtract(_shares(visitor).keys())
+        for name in [name for name, count in _connections.items() if count <= 0]:
+            del _connections[name]
 
 
 def _shares(visitor: Visitor) -> dict[str, int]:
-    """Return the limits that a session counts towards: the name of each, and the most sessions it allows."""
+    """Return the limits that apply to a session: the most sessions, by the name of each limit."""
     everybody = {"all": MAX_SESSIONS}
     if not visitor.address:
         return everybody

@@ -39,7 +39,7 @@ def method_choice(public: PublicData) -> str:
 
 
 def more(public: PublicData) -> None:
-    """Draw, folded, what the registry says of the chosen method, and the methods that cannot be released."""
+    """Draw, folded, the description of the chosen method, and the methods that cannot be released."""
     chosen = st.session_state.get(f"release-method-{public.family.id}", recommended(public).id)
     entry = method(chosen)
     with st.expander(f"About {entry.title}", icon=":material/info:"):
@@ -50,15 +50,15 @@ def more(public: PublicData) -> None:
         if entry.origin.errata:
             st.caption(f"Errata of the paper ({', '.join(entry.origin.errata)}): {words(entry.origin.errata)}")
     with st.expander("Methods that cannot be released", icon=":material/science:"):
-        for lab in methods():
-            if lab.standing is ReleaseStatus.LAB:
-                st.markdown(f"**{lab.id}**, {lab.title[0].lower()}{lab.title[1:]}: {lab.claim.reason}.")
+        for entry in methods():
+            if entry.standing is ReleaseStatus.LAB:
+                st.markdown(f"**{entry.id}**, {entry.title[0].lower()}{entry.title[1:]}: {entry.claim.reason}.")
         st.caption("They can be studied on the Compare page.")
     import_configuration()
 
 
 def cost(prospect: Preview, rows: int) -> None:
-    """Draw what the budget buys and what it costs, in all units and in words.
+    """Draw the cost of a release in all units, and its predicted errors.
 
     Args:
         prospect: of the release.
@@ -76,27 +76,27 @@ def cost(prospect: Preview, rows: int) -> None:
         f"{plain(f'{guarantee.unit.words} {only_responses(guarantee.as_dict())}'.strip())}"
     )
     st.markdown(costs, help=help_for("mu", "rho", "epsilon", "delta"))
-    bought = figures.predicted_words(prospect) or "There is no prediction of the errors for this method."
-    st.markdown(f"{badge(Label.PUBLIC)} **Buys.** {plain(bought)}")
+    prediction = figures.predicted_words(prospect) or "There is no prediction of the errors for this method."
+    st.markdown(f"{badge(Label.PUBLIC)} **Buys.** {plain(prediction)}")
     st.markdown(shortened_words(prospect.facts.as_dict()), help=help_for("truncation"))
     for sentence in prospect.verdict:
         st.info(plain(sentence), icon=":material/info:")
-    if nobody := unprotected_words(person.mu):
-        st.warning(nobody, icon=":material/warning:")
+    if unprotected := unprotected_words(person.mu):
+        st.warning(unprotected, icon=":material/warning:")
     if guarantee.unit.rows > 1:
         st.caption(f"These are figures of a person with all rows that count; of one row mu is {guarantee.mu:.4g}.")
 
 
 def expected(prospect: Preview) -> None:
-    """Draw predicted errors beside the attacker's view, from public figures alone."""
+    """Draw predicted errors, and the power of the best attacker, from public figures alone."""
     figure = figures.predicted(prospect)
     left, right = st.columns([3, 2], gap="large")
     if figure is not None:
         with left:
             alt = "Predicted standard errors of each coefficient relative to the public fit alone"
             table = figures.predicted_table(prospect)
-            if left_out := figures.predicted_note(prospect):
-                st.caption(left_out)
+            if note := figures.predicted_note(prospect):
+                st.caption(note)
             chart(figure, "predicted", alt, table, label=Label.PUBLIC, folded_note=_note(prospect))
     if prospect.guarantee.mu > 0:
         with right:
@@ -108,16 +108,16 @@ def expected(prospect: Preview) -> None:
 
 
 def _note(prospect: Preview) -> str:
-    """Return what a reader of the predictions should know besides, and the public figures that the plan chose."""
+    """Return the note on the public figures that the plan chose; empty without any."""
     chosen = figures.facts_words(prospect.facts, len(prospect.names))
     return f"Chosen from public figures: {chosen}." if chosen else ""
 
 
 def agreed(problem: Problem, prospect: Preview, id: str, purpose: str) -> bool:
-    """Draw what the user agrees to and the button of one request; return whether it was pressed with the tick set.
+    """Draw the confirmation and the button of one request; return whether it was pressed with the box ticked.
 
-    The button is never disabled: while the page answers the tick, a keyboard would skip it. The key of the tick holds
-    what is confirmed: another amount, method or table is another question, not yet answered.
+    The button is never disabled, since a keyboard would skip it while the page responds to the tick. The key of the
+    box depends on budget, method and table, so that each of them must be confirmed anew.
     """
     tables, studied = session().tables, session().studied
     words = unbroken(f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table")
@@ -128,11 +128,11 @@ def agreed(problem: Problem, prospect: Preview, id: str, purpose: str) -> bool:
     elif studied:
         words += ", for study: the result is a lab figure, not to be published."
     else:
-        # Labels are read from public rows: where private rows have others, nothing but zeros is left.
+        # Labels are known from public rows; a private row with another label counts as zeros.
         labels = [label for label in (problem.positive, problem.other_label) if label is not None]
         outcome = modelled(problem.public.target, labels[0] if labels else None)
         if len(labels) == 1:
-            # Other texts count as 0: "where it is 'yes'" would read as a choice of rows.
+            # Other texts count as 0: "where it is 'yes'" would read as a selection of rows.
             words += plain(f"; {outcome} counts as 1")
         elif labels:
             words += plain(f"; modelled is {outcome} against “{labels[1]}”")
@@ -143,16 +143,16 @@ def agreed(problem: Problem, prospect: Preview, id: str, purpose: str) -> bool:
     key = f"sure-{id}-{table}-{prospect.method.id}-{prospect.guarantee.person.mu!r}"
     help = "A release cannot be undone: what has left has left, and the budget it took stays spent."
     tell_spent()
-    sure = st.checkbox(words, key=key, help=help)
+    is_ticked = st.checkbox(words, key=key, help=help)
     name, icon = ("Compute a lab figure", "science") if studied else ("Release", "verified_user")
     pressed = st.button(name, type="primary", key=f"go-{id}", icon=f":material/{icon}:", width="stretch")
-    if pressed and not sure:
+    if pressed and not is_ticked:
         st.warning("Nothing is computed yet: tick the box above first.", icon=":material/check_box:")
-    return pressed and sure
+    return pressed and is_ticked
 
 
 def import_configuration() -> None:
-    """Draw the upload of a saved configuration, which fills the form above."""
+    """Draw the upload of a saved configuration, with which the form above is filled."""
     with st.expander("Import a configuration", icon=":material/upload_file:"):
         st.file_uploader(**control("config-file"), on_change=_imported)
         outcome = st.session_state.pop("config-outcome", None)
@@ -163,7 +163,7 @@ def import_configuration() -> None:
 
 
 def _imported() -> None:
-    """Fill the form from the file that was just given; it runs before the form is drawn."""
+    """Fill the form from the uploaded file; this runs before the form is drawn."""
     file = st.session_state.get("config-file")
     if file is None:
         return

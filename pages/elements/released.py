@@ -1,4 +1,4 @@
-"""A finished release on the Release page: its figures, what they mean, how to take them along."""
+"""A finished release on the Release page: its figures, their meaning, and downloads."""
 
 from collections.abc import Sequence
 
@@ -15,6 +15,7 @@ from pages.elements.widgets import (
     badge,
     chart,
     deployments,
+    download,
     download_table,
     figure_first,
     frame,
@@ -53,24 +54,24 @@ from pmtcore.report.words import (
 )
 from pmtcore.tables.choices import Choices
 
-# Notes that say what a coefficient is of: the level it is compared with, or a date counted in days.
-_READ_AS = (TableNote.REFERENCES, TableNote.DATES, TableNote.SLASHED_DATES)
-# Notes that stand open: more of them would push what can be taken along off the page.
-_FEW_NOTES = 3
+# Notes on the meaning of a coefficient: its reference level, or a date in days.
+_NOTES_ON_READING = (TableNote.REFERENCES, TableNote.DATES, TableNote.SLASHED_DATES)
+# Most notes that are not folded: with more, downloads would be too far down.
+_MOST_NOTES_UNFOLDED = 3
 
 
 def is_of_other_table(id: str) -> bool:
-    """Return whether the release of this request came from tables that are open no longer."""
+    """Return whether the release of this request came from another table than the open one."""
     state = session()
     return state.tables is not None and state.sources[id] != state.tables.private.sha256
 
 
 def other_table(id: str, choices: Choices) -> None:
-    """Say so when the release on screen came from a table that is no longer open, or from other choices.
+    """Draw a note where the release shown came from another table, or from other choices.
 
     Args:
         id: of its request.
-        choices: what is chosen now.
+        choices: the current ones.
     """
     state = session()
     if state.tables is None:
@@ -90,9 +91,9 @@ def other_table(id: str, choices: Choices) -> None:
 
 
 def show(release: Release, request: Request) -> None:
-    """Draw a finished release: what may be done with it, its figures, how to take them along."""
+    """Draw a finished release: whether it may be published, its figures, and downloads."""
     record = release.as_dict()
-    # The button that had the keyboard is gone after a release: the verdict takes it.
+    # After a release its button is gone, so the verdict gets the keyboard focus.
     with st.container(key="verdict"):
         standing(release, record)
         cautions.warn(release.notes)
@@ -108,7 +109,7 @@ def show(release: Release, request: Request) -> None:
     if release.facts.retrieved_epsilon is not None:
         retrieved(release)
     if release.notes:
-        few = len(release.notes) <= _FEW_NOTES
+        few = len(release.notes) <= _MOST_NOTES_UNFOLDED
         with st.expander(f"Notes ({len(release.notes)})", icon=":material/notes:", expanded=few):
             st.markdown("\n".join(f"- {plain(note)}" for note in release.notes))
     downloads(release, request)
@@ -120,31 +121,31 @@ def label(release: Release) -> Label:
     return Label.RELEASED if release.standing is ReleaseStatus.SOUND else Label.LAB
 
 
-def coefficients(release: Release, here: Sequence[str] = ()) -> None:
-    """Draw all coefficients with bands: search, order, unit; picture and table are in the same unit.
+def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
+    """Draw all coefficients with bands, in a chosen unit and order.
 
     Args:
         release: the release.
-        here: what the open tables say of them.
+        remarks: sentences about them from the open tables.
     """
     units = forest.units(release)
-    many = len(release.names) > MANY
-    # One line for all that is chosen of the picture, so that its axis is on the first screen.
-    a, b, c, *last = st.columns([5, 3, 2, 4] if many else [5, 3, 2], vertical_alignment="bottom")
+    has_many = len(release.names) > MANY
+    # All choices are in one line, so that the axis of the picture is on the first screen.
+    a, b, c, *view_columns = st.columns([5, 3, 2, 4] if has_many else [5, 3, 2], vertical_alignment="bottom")
     id = pick(later(a, "unit"), "coefficients-unit", units, words=lambda id: units[id].short)
-    order = pick(later(b, "order"), "coefficients-order", forest.ORDERS, "strength" if many else "table")
-    search = later(c, "search").text_input(**control("coefficients-search")) if many else ""
+    order = pick(later(b, "order"), "coefficients-order", forest.ORDERS, "strength" if has_many else "table")
+    search = later(c, "search").text_input(**control("coefficients-search")) if has_many else ""
     unit = units[id]
     table = forest.table(release, unit)
     shown = forest.chosen(table, unit, search, order)
     ordered = order in ("strength", "size")
     references, freedom = reference_levels(release.notes), forest.least_freedom(release)
-    few = forest.folded(shown, unit, order)
-    as_it_is = len(shown) <= (MOST_COLUMNS if len(few) == len(shown) else MANY)
-    view = "all" if as_it_is else views(later(last[0], "view"))
-    drawn = few.head(MOST_COLUMNS) if view == "columns" else shown
-    rows = forest.for_all_effects(drawn, unit, freedom)
-    # The sentence is about a row of the picture: with its band, and under the name that the coefficient has.
+    folded = forest.folded(shown, unit, order)
+    shows_all = len(shown) <= (MOST_COLUMNS if len(folded) == len(shown) else MANY)
+    view = "all" if shows_all else views(later(view_columns[0], "view"))
+    rows_drawn = folded.head(MOST_COLUMNS) if view == "columns" else shown
+    rows = forest.for_all_effects(rows_drawn, unit, freedom)
+    # The sentence is about a row of the picture, by the name of its coefficient.
     named = rows.assign(coefficient=rows["effect"]) if "effect" in rows else rows
     spread = dict(zip(release.names, map(float, release.public.spread), strict=False))
     example = example_words(named, unit, references, release.public.zero_one, spread=spread, ordered=ordered)
@@ -154,46 +155,46 @@ def coefficients(release: Release, here: Sequence[str] = ()) -> None:
         by_prior = forest.marked(rows, prior_levels(release.notes))
         figure = forest.multiples(shown, unit, freedom) if view == "levels" else forest.forest(by_prior, unit)
         picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")
-        if read_as := [note for note in release.notes if kind_of(note) in _READ_AS]:
-            st.caption(plain(" ".join(read_as)))
+        if reading_notes := [note for note in release.notes if kind_of(note) in _NOTES_ON_READING]:
+            st.caption(plain(" ".join(reading_notes)))
         if list(by_prior["coefficient"]) != list(rows["coefficient"]):
             st.caption(plain(forest.BY_PRIOR))
-        if beside := public_fit_words(table, release.public_rows):
-            st.caption(plain(beside))
+        if public_words := public_fit_words(table, release.public_rows):
+            st.caption(plain(public_words))
         with st.expander("Table", icon=":material/table_rows:"):
             frame(forest.displayed(shown, unit), f"Coefficients: {unit.words}")
             download_table(forest.displayed(shown, unit), "coefficients-shown")
     if example:
         st.markdown(plain(parts))
-    about_picture(release, table, drawn, order, here=here)
+    about_picture(release, table, rows_drawn, order, remarks=remarks)
     if release.bands is None:
         st.caption(
             "There are no error bands for this method: part of its error is not known from public figures, the pull of "
             "a penalty or of an iteration that is cut short. Methods that Plan lists have bands."
         )
         return
-    error_parts(drawn, unit)
+    error_parts(rows_drawn, unit)
     leaning = leaning_words(table, unit)
     if leaning:
         st.caption(leaning)
 
 
 def about_picture(
-    release: Release, table: pd.DataFrame, drawn: pd.DataFrame, order: str, *, here: Sequence[str]
+    release: Release, table: pd.DataFrame, rows_drawn: pd.DataFrame, order: str, *, remarks: Sequence[str]
 ) -> None:
-    """Say below the picture which coefficients it holds, what they estimate, and how bands compare with the plan."""
-    told = [*here]
-    if len(drawn) < len(table):
-        told.append(forest.note(table, drawn))
-    if not set(drawn["coefficient"]) <= set(table["coefficient"]):
-        told.append(PICKED.format(picked=forest.picked_by(order)))
+    """Draw notes below the picture: which coefficients it has, and how bands compare with the plan."""
+    sentences = [*remarks]
+    if len(rows_drawn) < len(table):
+        sentences.append(forest.note(table, rows_drawn))
+    if not set(rows_drawn["coefficient"]) <= set(table["coefficient"]):
+        sentences.append(PICKED.format(picked=forest.picked_by(order)))
     if words := penalty_words(release.facts.penalty, release.facts.prior_sd):
-        told.append(f"{words} It can be changed on the page Data, among the choices of columns.")
-    st.caption("\n".join(f"- {plain(sentence)}" for sentence in told if sentence))
+        sentences.append(f"{words} It can be changed on the page Data, among the choices of columns.")
+    st.caption("\n".join(f"- {plain(sentence)}" for sentence in sentences if sentence))
 
 
 def on_open_tables(release: Release, request: Request) -> list[str]:
-    """Return how bands compare with the plan, and what gaps bias, while the choices of the release are still open."""
+    """Return sentences on bands against the plan, and on bias by gaps, if the choices are still the current ones."""
     try:
         problem = current_problem()
         if session().chosen.get(session().next_request) != problem.choices:
@@ -205,39 +206,39 @@ def on_open_tables(release: Release, request: Request) -> list[str]:
 
 
 def views(place: DeltaGenerator) -> str:
-    """Draw how many coefficients are drawn; return the id of the choice."""
+    """Draw the choice of how many coefficients are drawn; return its id."""
     names = {"columns": "one row for each column", "levels": "small pictures by column", "all": "all rows"}
     return pick(place, "coefficients-view", names)
 
 
 def error_parts(shown: pd.DataFrame, unit: forest.DisplayUnit) -> None:
-    """Draw what the bands are made of, apart, for the rows and in the unit that are shown."""
-    apart = figures.parts(shown, unit)
+    """Draw the parts of the bands, for the rows and in the unit shown."""
+    parts_figure = figures.parts(shown, unit)
     with st.expander("What the bands are made of", icon=":material/stacked_bar_chart:"):
-        if apart is not None:
+        if parts_figure is not None:
             alt = "Standard errors from the privacy noise, from sampling and from truncation, apart"
-            picture(apart, "parts", alt)
+            picture(parts_figure, "parts", alt)
         st.markdown("\n".join(f"- {plain(sentence)}" for sentence in coefficient_words(shown, unit)))
         st.caption(parts_words(shown, unit))
 
 
 def retrieved(release: Release) -> None:
-    """Draw the budget that came back."""
+    """Draw the retrieved budget of a release."""
     st.header("Retrieved budget")
     show_retrieved(release.facts, release.parameters.get("retrieved") == "recycle", "release-retrieved")
 
 
 def standing(release: Release, record: ReleaseRecord) -> None:
-    """Draw whether the figures may leave.
+    """Draw whether the figures may be published.
 
     Args:
-        release: that is shown.
+        release: the one shown.
         record: the same in plain fields.
     """
-    nobody, mu = unprotected_words(release.guarantee.person.mu), release.guarantee.mu
+    unprotected, mu = unprotected_words(release.guarantee.person.mu), release.guarantee.mu
     alarm = plain(disagreement_of(record))
-    if release.standing is ReleaseStatus.SOUND and nobody:
-        st.warning(f"{badge(Label.RELEASED)} {nobody} {alarm}".strip(), icon=":material/warning:")
+    if release.standing is ReleaseStatus.SOUND and unprotected:
+        st.warning(f"{badge(Label.RELEASED)} {unprotected} {alarm}".strip(), icon=":material/warning:")
     elif release.standing is ReleaseStatus.SOUND and alarm:  # one box: whether figures may leave, and are of use
         words = f"{badge(Label.RELEASED)} These figures may be published as far as privacy goes. {alarm}"
         st.warning(words, icon=":material/warning:")
@@ -245,15 +246,15 @@ def standing(release: Release, record: ReleaseRecord) -> None:
         st.success(f"{badge(Label.RELEASED)} These figures may be published.", icon=":material/verified_user:")
     else:
         reasons = "; ".join(release.standing_reasons)
-        more = _counted(release), nobody if mu else "", alarm
-        words = f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}. {' '.join(filter(None, more))}"
+        remarks = _counted(release), unprotected if mu else "", alarm
+        words = f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}. {' '.join(filter(None, remarks))}"
         st.warning(words, icon=":material/science:")
 
 
 def _counted(release: Release) -> str:
-    """Say who counts what a lab figure spent."""
+    """Return a sentence on where the spend of a lab figure is counted; empty where it need not be."""
     studied = session().studied and not is_of_other_table(session().next_request)
-    if release.guarantee.mu == 0 or studied:  # rows that anybody may study have no budget to keep
+    if release.guarantee.mu == 0 or studied:  # rows for study have no budget
         return ""
     if filed(release).entry is not None:
         return "What it spent is in the ledger all the same."
@@ -261,18 +262,18 @@ def _counted(release: Release) -> str:
 
 
 def about(release: Release, record: ReleaseRecord) -> None:
-    """Draw the single figures of a release, its guarantee and how strong it is, and the ways on.
+    """Draw the summary figures of a release, its guarantee, and links to the next steps.
 
     Args:
-        release: that is shown.
+        release: the one shown.
         record: the same in plain fields.
     """
     st.page_link("pages/work/report.py", label="Next: Report", icon=":material/arrow_forward:")
     st.markdown(f"**{plain(release.title)}**")
     rows = "" if release.public_rows is None else f", {count(release.public_rows)} public rows"
     unit = release.guarantee.unit
-    whose = f"n = {count(release.n)}" if not unit.column else private_words(release.n, unit)
-    lines = [unbroken(f"{whose}{rows}"), *(f"{name}: {value}" for name, value in figures.results(release).items())]
+    size = f"n = {count(release.n)}" if not unit.column else private_words(release.n, unit)
+    lines = [unbroken(f"{size}{rows}"), *(f"{name}: {value}" for name, value in figures.results(release).items())]
     if release.guarantee.mu > 0:
         lines.append(truncation_of(record))
     st.markdown("\n".join(f"- {line}" for line in lines))
@@ -291,7 +292,7 @@ def about(release: Release, record: ReleaseRecord) -> None:
 
 
 def free(release: Release) -> None:
-    """Draw what came out beside the coefficients at no further cost."""
+    """Draw the ridge path and the second moment, where they are released too."""
     kind = label(release)
     if "ridge_path" in release.released:
         st.header("Ridge path")
@@ -301,8 +302,8 @@ def free(release: Release) -> None:
         chart(
             figures.ridge_path(release, lam), "ridge-path", alt, table, label=kind, words=figures.ridge_words(release)
         )
-        at = figures.at_penalty(release, lam)
-        frame(at, f"Coefficients at penalty {lam:g}")
+        at_penalty = figures.at_penalty(release, lam)
+        frame(at_penalty, f"Coefficients at penalty {lam:g}")
     if "moment" in release.released:
         st.header("Second moment")
         alt = "Released second moment, entries over the root of their diagonals"
@@ -311,15 +312,13 @@ def free(release: Release) -> None:
 
 
 def downloads(release: Release, request: Request) -> None:
-    """Draw downloads of record, coefficients, configuration and report, and how to ask for the same again."""
+    """Draw downloads of record, coefficients, configuration and report, and the command that repeats the release."""
     st.header("Take it with you")
     as_filed = filed(release)
     for at, file in enumerate(release_files(release, request.as_dict(), as_filed)):
         if at % 4 == 0:
             columns = st.columns(4)
-        columns[at % 4].download_button(
-            file.label, file.make, file.name, file.media_type, on_click="ignore", width="stretch"
-        )
+        download(columns[at % 4], file)
     with st.expander("The same on the command line", icon=":material/terminal:"):
         st.code(reproduce.command(as_filed.record), language="bash", wrap_lines=True)
         if first := reproduce.cap_command(as_filed.record):
@@ -329,7 +328,7 @@ def downloads(release: Release, request: Request) -> None:
 
 
 def filed(release: Release) -> FiledRelease:
-    """Return the release on screen as the ledger has it."""
+    """Return the release shown, with its account in the ledger."""
     id = session().next_request
     return filed_release(id, release, session().titles.get(id, ""))
 

@@ -1,4 +1,4 @@
-"""Retrieved budget of the open table: what would come back, before a spend, and what came back after one."""
+"""Retrieved budget of the open table, predicted before a spend and stated after one."""
 
 from collections.abc import Sequence
 
@@ -27,47 +27,47 @@ METHOD = "napp-public"
 
 
 def applies(problem: Problem) -> bool:
-    """Return whether the method that retrieves budget suits these tables."""
+    """Return whether the method that retrieves budget can be used on these tables."""
     return any(entry.id == METHOD for entry in methods_for(problem.public))
 
 
 def previews(problem: Problem, mu: float) -> Sequence[Preview]:
-    """Return what is planned at a total budget with the retrieved part recycled, and with it returned.
+    """Return the plans at a total budget with the retrieved part recycled, and with it returned.
 
-    Parts are stated at the delta of the other pages.
+    Parts of epsilon are at the delta of the other pages.
 
     Raises:
-        InputError: the tables or the budget do not suit the method.
+        InputError: the method cannot be used on these tables or at this budget.
     """
     delta = epsilon_delta(problem.private.n)
     return [prospect(problem, Request(METHOD, Budget(mu), {"retrieved": choice, "delta": delta})) for choice in CHOICES]
 
 
-def show_retrieved(facts: Facts, recycled: bool, key: str, of: str = "") -> None:
-    """Draw spent, retrieved and recycled, in figures and as one bar.
+def show_retrieved(facts: Facts, recycled: bool, key: str, prefix: str = "") -> None:
+    """Draw the parts of epsilon: spent, retrieved and recycled, in figures and as one bar.
 
     Args:
         facts: of the plan or the release.
-        recycled: whether the retrieved part makes the noise smaller.
+        recycled: whether the retrieved part is used for smaller noise.
         key: of the picture.
-        of: what each name begins with, where the figures are of a method that is not planned.
+        prefix: of each name, where the figures are of a method that is not planned.
     """
     for column, (name, value) in zip(st.columns(3), figures.retrieved_metrics(facts, recycled).items(), strict=True):
-        column.metric(f"{of}{name}", f"ε {value}", help=help_for("retrieved"))
+        column.metric(f"{prefix}{name}", f"ε {value}", help=help_for("retrieved"))
     alt = "Where the planned epsilon goes: noise, Jacobian, retrieved"
-    drawn, table = figures.retrieved(facts), figures.retrieved_table(facts)
-    chart(drawn, key, alt, table, label=Label.PUBLIC, words=figures.retrieved_words(facts))
+    bar, table = figures.retrieved(facts), figures.retrieved_table(facts)
+    chart(bar, key, alt, table, label=Label.PUBLIC, words=figures.retrieved_words(facts))
 
 
 def planned_on_open_table(problem: Problem, mu: float, key: str) -> None:
-    """Draw what the open table would get back at this budget, and what that buys."""
+    """Draw the retrieved budget of the open table at a total budget, and how it reduces the error."""
     plan = planned(problem).method
     recycled, returned = previews(problem, mu)
-    back = figures.amount_words(recycled.facts)
-    words = f"Your plan, {in_quotes(plan)}, retrieves {back}."
+    amount = figures.amount_words(recycled.facts)
+    words = f"Your plan, {in_quotes(plan)}, retrieves {amount}."
     if plan != METHOD:
-        other = f"With {in_quotes(METHOD)} ({METHOD}) instead, {back} could be used for smaller noise:"
-        words = f"Your plan, {in_quotes(plan)}, retrieves nothing. {other}"
+        alternative = f"With {in_quotes(METHOD)} ({METHOD}) instead, {amount} could be used for smaller noise:"
+        words = f"Your plan, {in_quotes(plan)}, retrieves nothing. {alternative}"
     st.markdown(f"{badge(Label.PUBLIC)} {plain(words)}")
     show_retrieved(recycled.facts, True, key, "" if plan == METHOD else "Instead: ")
     if words := figures.bought_words(recycled, returned):
@@ -75,7 +75,7 @@ def planned_on_open_table(problem: Problem, mu: float, key: str) -> None:
 
 
 def open_table() -> Problem | None:
-    """Draw budget and picture for the open table; return its problem where the method suits it.
+    """Draw budget and picture for the open table; return its problem, or ``None`` where the method cannot be used.
 
     Raises:
         InputError: the tables do not fit together.

@@ -1,6 +1,6 @@
-"""Running comparisons that a reload finds again: by an id in the link, on tables that harm nobody.
+"""Comparisons that a reload finds again, by an id in the link, on tables for study.
 
-A comparison holds rows, so one on tables that somebody brought stays in its session alone and ends with it.
+A comparison has rows, so one on own tables stays in its session and ends with it.
 """
 
 import re
@@ -15,16 +15,16 @@ from pmtcore.auditing.comparison import Comparison
 from pmtcore.releases import job_slots
 from pmtcore.report.reproduce import Recipe
 
-_MOST = 8
+_MOST_RUNS = 8
 _runs: OrderedDict[str, tuple[Comparison, Recipe]] = OrderedDict()
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
 def start(run: Comparison, recipe: Recipe) -> None:
-    """Make it this session's comparison; where the tables are for study, a link finds it again.
+    """Set this session's comparison; on tables for study a link finds it again.
 
     Raises:
-        InputError: the server is at as many runs as it takes.
+        InputError: the server has as many runs as it allows.
     """
     job_slots.acquire(run, actors.claimant())
     current = session()
@@ -35,12 +35,12 @@ def start(run: Comparison, recipe: Recipe) -> None:
         id = uuid4().hex
         _runs[id] = (run, recipe)
         st.session_state["run"] = id
-        while len(_runs) > _MOST:
+        while len(_runs) > _MOST_RUNS:
             _runs.popitem(last=False)
 
 
 def recipe() -> Recipe | None:
-    """Return how to ask for this session's comparison again."""
+    """Return the script of this session's comparison; ``None`` without one."""
     stored: Recipe | None = st.session_state.get("run-recipe")
     return stored
 
@@ -48,14 +48,14 @@ def recipe() -> Recipe | None:
 def find() -> Comparison | None:
     """Return this session's comparison, or the one that the link names."""
     current = session()
-    asked = st.query_params.get("run", "")
-    if current.comparison is None and _ID.fullmatch(asked) and asked in _runs:
-        current.comparison, st.session_state["run-recipe"] = _runs[asked]
-        st.session_state["run"] = asked
-    known = st.session_state.get("run")
-    if current.comparison is not None and known and st.query_params.get("run") != known:
-        scripts.address("run", known)
-    if current.comparison is None and asked:
+    id_of_link = st.query_params.get("run", "")
+    if current.comparison is None and _ID.fullmatch(id_of_link) and id_of_link in _runs:
+        current.comparison, st.session_state["run-recipe"] = _runs[id_of_link]
+        st.session_state["run"] = id_of_link
+    id = st.session_state.get("run")
+    if current.comparison is not None and id and st.query_params.get("run") != id:
+        scripts.address("run", id)
+    if current.comparison is None and id_of_link:
         scripts.address("run", "")
         st.info(
             "The comparison of this link is gone: the server was started anew, or its tables were not for study.",

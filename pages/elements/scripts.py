@@ -1,4 +1,4 @@
-"""The scripts that a page sends to the browser: fixed texts, nothing of a table's or a user's among them."""
+"""Scripts that pages send to the browser: fixed texts without content of tables or users."""
 
 from urllib.parse import quote
 
@@ -8,7 +8,7 @@ CLOSE_MENU = (
     "if (window.innerWidth <= 768) {const b = document.querySelector("
     "'[data-testid=\"stSidebarCollapseButton\"] button'); if (b) b.click();}"
 )
-# A button that led to another page is gone there: its heading takes the keyboard, unless something has it.
+# After a change of page the heading gets the keyboard focus, unless another element has it.
 TO_TOP = (
     "document.querySelector('[data-testid=\"stMain\"]')?.scrollTo(0, 0); setTimeout(() => {"
     "const h = document.querySelector('[data-testid=\"stMain\"] h1'); "
@@ -18,8 +18,8 @@ TO_VERDICT = (
     "const v = document.querySelector('.st-key-verdict'); if (v) {v.tabIndex = -1; v.focus({preventScroll: true}); "
     "document.querySelector('[data-testid=\"stMain\"]').scrollTo(0, 0);}"
 )
-# A tab that has own tables open remembers that, and nothing else, until they are gone: an address that is typed in
-# begins a new session, and the address that says so is taken in its place.
+# A tab remembers only whether own tables are open in it. A typed address begins a new session; if own tables were open,
+# the address that says so replaces it.
 HAVE_OWN = "sessionStorage.setItem('second-moment', 'own');"
 FORGET_OWN = "sessionStorage.removeItem('second-moment');"
 REMEMBER_OWN = (
@@ -30,21 +30,20 @@ REMEMBER_OWN = (
 
 
 def place() -> None:
-    """Keep a place for scripts above a page, in every run of it.
+    """Create the container of scripts above a page, in every run of it.
 
-    A block that came and went would move all that is below it: the browser draws that anew, and whatever had the
-    keyboard loses it.
+    If it appeared and disappeared, the browser would redraw everything below, and the focus would be lost.
     """
     st.session_state["scripts-place"] = st.container(key="script-place")
 
 
 def run(script: str) -> None:
-    """Let the browser run a script, in a place that takes no room (assets/style.css).
+    """Let the browser run a script, in a container without height (assets/style.css).
 
-    It stands in a block of its own: what it declares would else be there already when it runs again, an error.
+    The script is in a block of its own, because declaring a constant twice would be an error.
 
     Args:
-        script: one of the above; a browser runs the same text in the same place once, so each run has its number.
+        script: one of the above. Each run is numbered, because a browser runs the same text in one place only once.
     """
     number = st.session_state["scripts"] = st.session_state.get("scripts", 0) + 1
     with st.session_state["scripts-place"], st.container(key=f"script-{number}"):
@@ -52,13 +51,13 @@ def run(script: str) -> None:
 
 
 def address(name: str, value: str) -> None:
-    """Let the address have a parameter without a new entry in the history: one press of the back button leads back.
+    """Set a parameter of the address without a new entry in the history.
 
-    Streamlit's own query parameters make an entry for each change.
+    Streamlit's own query parameters add an entry for each change, so that the back button would not leave the page.
 
     Args:
         name: of the parameter.
-        value: an id of ours; without one the parameter is taken away.
+        value: an id of this program; empty: the parameter is removed.
     """
     change = f"p.set('{quote(name, '')}', '{quote(value, '')}')" if value else f"p.delete('{quote(name, '')}')"
     run(

@@ -1,8 +1,8 @@
-"""The server around the sessions: what every answer carries, what is not served, and memory that comes back.
+"""The server around the sessions: headers of all responses, refused requests, and release of memory.
 
-Streamlit keeps an upload in its own manager beside what a page makes of it, forgets a closed session only when the next
-one ends, and leaves freed memory with the process. Here closed sessions are ended on a timer, and what was freed goes
-back to the system, so that it can be read by nobody.
+Streamlit stores an upload in its own manager, deletes a closed session only when the next one ends, and leaves freed
+memory with the process. Here closed sessions are ended on a timer, and freed memory is returned to the system, so that
+private rows do not remain in it.
 """
 
 import asyncio
@@ -26,15 +26,15 @@ from pmtcore.base.memory import asked, map_large_blocks, release_memory
 from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, default_url
 
-_EVERY = 15.0  # seconds between two looks for closed sessions; a session is kept for server.disconnectedSessionTTL
-# Looks in which what a session left is handed back, two minutes: on a busy machine some of it is let go late.
-_AGAIN = 8
+_PURGE_SECONDS = 15.0  # seconds between two checks for closed sessions, which stay for server.disconnectedSessionTTL
+# Checks after which memory is released again, two minutes: on a busy machine some of it is freed late.
+_RELEASES_OF_MEMORY = 8
 _STATIC = re.compile(r"/static/(js|css)/[\w.-]+\.(js|css)$")
-_BROTLI = 9  # Plotly in 1.4 CPU seconds, once; 11 takes 14 for a tenth less
+_BROTLI = 9  # level: compresses Plotly in 1.4 CPU seconds, once; level 11 takes 14 for a tenth less
 _MOST_FILES = 500  # Streamlit has 300 of them
 _COOKIE = b"_streamlit_xsrf="
-_UNSIGNED = 300.0  # seconds that a connection stays open before somebody signs in; browsers open a new one
-_visited = threading.Event()  # whether anybody was here since the server started
+_UNSIGNED_SECONDS = 300.0  # seconds after which a connection without sign-in is closed; browsers open a new one
+_visited = threading.Event()  # set with the first session
 _HOST = re.compile(rb"[\w.-]+(:\d{1,5})?|\[[0-9a-fA-F:]+\](:\d{1,5})?")
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:; "
@@ -51,13 +51,13 @@ _HEADERS = [
 
 
 class Guard:
-    """Headers on every answer; no metrics unless ``PMT_METRICS`` is set; downloads for browsers that opened the app."""
+    """Middleware: headers of all responses; metrics only with ``PMT_METRICS``; downloads only with the app's cookie."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Serve one request."""
         if scope["type"] == "websocket":
             await self._session(scope, receive, send)
             return
@@ -76,7 +76,7 @@ class Guard:
             await with_headers({"type": "http.response.start", "status": status, "headers": []})
             await send({"type": "http.response.body", "body": b""})
             return
-        if _closed(scope):
+        if _is_closed(scope):
             await with_headers({"type": "http.response.start", "status": 404, "headers": []})
             await send({"type": "http.response.body", "body": b""})
             return
@@ -96,7 +96,7 @@ class Guard:
             return
         waiting = actors.signs_in() and visitor.actor.role is None
         try:
-            async with asyncio.timeout(_UNSIGNED if waiting else None):
+            async with asyncio.timeout(_UNSIGNED_SECONDS if waiting else None):
                 await self.app(scope, receive, send)
         except TimeoutError:
             with contextlib.suppress(Exception):  # the browser may have left at the same time
@@ -105,7 +105,7 @@ class Guard:
             quota.leave(visitor)
 
     async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, counted where it is an upload."""
+        """Serve a request, and count it against the limits where it is an upload."""
         upload = quota.size_of(scope)
         if upload is None:
             await self.app(scope, receive, send)
@@ -120,9 +120,9 @@ class Guard:
 
 
 class Squeezed:
-    """The browser's scripts and styles compressed, each once: they never change while the server runs.
+    """Middleware: compressed scripts and styles, each compressed once, since they do not change.
 
-    By Brotli where the browser takes it, which is over HTTPS and on this machine: a sixth less than by gzip.
+    Browsers accept Brotli over HTTPS and on this machine; it is a sixth smaller than gzip.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -130,8 +130,8 @@ class Squeezed:
         self.kept: dict[tuple[str, bool], list[Message]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; others than for a whole static file pass as they are."""
-        if scope["type"] != "http" or not _STATIC.search(scope["path"]) or not _whole(scope):
+        """Serve one request; only requests for whole static files are compressed."""
+        if scope["type"] != "http" or not _STATIC.search(scope["path"]) or not _asks_for_file(scope):
             await self.app(scope, receive, send)
             return
         brotli = _takes_brotli(scope)
@@ -142,10 +142,10 @@ class Squeezed:
                 messages.append(message)
 
             if brotli:
-                await self.app(_plainly(scope), receive, keep)
+                await self.app(_without_compression(scope), receive, keep)
             else:
                 await self.squeezing(scope, receive, keep)
-            if not _complete(messages) or not _found(messages[0]) or len(self.kept) >= _MOST_FILES:
+            if not _is_complete(messages) or not _is_file(messages[0]) or len(self.kept) >= _MOST_FILES:
                 for message in messages:
                     await send(message)
                 return
@@ -155,7 +155,7 @@ class Squeezed:
 
 
 def policy_for(scope: Scope) -> str:
-    """Return what a page may load: of websockets those to the name that the browser asked for, and to no other."""
+    """Return the content security policy of a page, with websockets only to the host of the request."""
     host = next((value for name, value in scope["headers"] if name == b"host"), b"")
     named = f" ws://{host.decode()} wss://{host.decode()}" if _HOST.fullmatch(host) else ""
     return POLICY.format(sockets=named)
@@ -166,13 +166,13 @@ def _takes_brotli(scope: Scope) -> bool:
     return b"br" in {one.strip() for one in taken}
 
 
-def _plainly(scope: Scope) -> Scope:
-    """Return a request for the file as it is."""
+def _without_compression(scope: Scope) -> Scope:
+    """Return a request without compression."""
     return {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]}
 
 
 def _by_brotli(messages: list[Message]) -> list[Message]:
-    """Return a whole answer compressed."""
+    """Return a complete response, compressed with Brotli."""
     start, body = messages[0], b"".join(message.get("body", b"") for message in messages[1:])
     packed = pa.Codec("brotli", compression_level=_BROTLI).compress(body, asbytes=True)
     replaced = (b"content-length", b"content-encoding", b"vary")
@@ -182,25 +182,25 @@ def _by_brotli(messages: list[Message]) -> list[Message]:
     return [start, {"type": "http.response.body", "body": packed}]
 
 
-def _complete(messages: list[Message]) -> bool:
-    """Return whether an answer came to its end: a browser that leaves cuts it anywhere."""
+def _is_complete(messages: list[Message]) -> bool:
+    """Return whether a response is complete; it is not if the browser left."""
     return bool(messages) and messages[-1]["type"] == "http.response.body" and not messages[-1].get("more_body", False)
 
 
-def _found(start: Message) -> bool:
-    """Return whether an answer is the file asked for: Streamlit answers with its page where there is none."""
+def _is_file(start: Message) -> bool:
+    """Return whether a response is the requested file; Streamlit responds with its page where there is none."""
     kind = dict(start.get("headers", [])).get(b"content-type", b"")
     return start.get("status") == 200 and kind.startswith((b"application/javascript", b"text/javascript", b"text/css"))
 
 
-def _whole(scope: Scope) -> bool:
+def _asks_for_file(scope: Scope) -> bool:
     headers = dict(scope["headers"])
     partial = {b"range", b"if-none-match", b"if-modified-since"} & headers.keys()
     return scope["method"] == "GET" and b"gzip" in headers.get(b"accept-encoding", b"") and not partial
 
 
 def _ready() -> bool:
-    """Return whether the ledger can be used: then a release would not be refused for want of it."""
+    """Return whether the ledger can be used."""
     try:
         Ledger(default_url()).account("-")
     except InputError:
@@ -208,7 +208,7 @@ def _ready() -> bool:
     return True
 
 
-def _closed(scope: Scope) -> bool:
+def _is_closed(scope: Scope) -> bool:
     path = scope["path"]
     if path.endswith("/_stcore/metrics"):
         return not os.environ.get("PMT_METRICS")
@@ -222,10 +222,10 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     if os.environ.get("PMT_LOG") == "json":
         log = logging.getLogger("second_moment")
         log.setLevel(logging.INFO)
-        log.addHandler(logging.StreamHandler())  # each message is a line of JSON already
+        log.addHandler(logging.StreamHandler())  # messages are lines of JSON
     map_large_blocks()
     loop = asyncio.get_running_loop()
-    threading.Thread(target=_warm, args=(loop,), daemon=True).start()  # the first visitor does not wait for imports
+    threading.Thread(target=_warm_up, args=(loop,), daemon=True).start()  # the first visitor does not wait for imports
     timer = asyncio.create_task(_purging())
     try:
         yield
@@ -236,32 +236,32 @@ async def lifespan(_: object) -> AsyncIterator[None]:
 async def _purging() -> None:
     again = 0
     while True:
-        await asyncio.sleep(_EVERY)
+        await asyncio.sleep(_PURGE_SECONDS)
         if (exists() and purge(get_instance())) or asked.is_set():
             asked.clear()
-            again = _AGAIN
+            again = _RELEASES_OF_MEMORY
         if again:
             again -= 1
-            # The library's worker threads that have nothing to do end at this call, with the small blocks they keep.
+            # Idle worker threads of the library end at this call, and free their small blocks.
             await run_in_threadpool(release_memory)
-            release_memory(every_heap=False)  # the loop's own thread has small blocks of its own
+            release_memory(every_heap=False)  # small blocks of the loop's own thread
 
 
 def purge(runtime: Runtime) -> int:
-    """End the sessions whose time to come back is over; how many. Called on the server's own loop."""
+    """End the closed sessions that were not reopened in time; return their number. Runs on the server's loop."""
     manager = runtime._session_mgr
     ended = manager._session_storage._cache.expire()  # type: ignore[attr-defined]  # no public way in 1.67
     for _, info in ended:
         info.session.shutdown()
-        info.session.session_state.clear()  # whatever still refers to the session, its tables are gone
+        info.session.session_state.clear()  # so that its tables are freed even if something refers to the session
     return len(ended)
 
 
 _OF_THE_FIRST_PAGE = ("auditing.opening_picture", "report.figures.opening")
 
 
-def _warm(loop: asyncio.AbstractEventLoop) -> None:
-    """Import what every page needs, and draw the picture that a first visitor sees."""
+def _warm_up(loop: asyncio.AbstractEventLoop) -> None:
+    """Import the modules of all pages, and draw the first picture of Start."""
     importlib.import_module("pages.elements.frame")
     stored, figures = (importlib.import_module(f"pmtcore.{name}") for name in _OF_THE_FIRST_PAGE)
     for draw in (figures.coefficients, figures.errors):
@@ -270,10 +270,9 @@ def _warm(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _freeze() -> None:
-    """Take what was imported out of what the garbage collector goes through: Streamlit collects after every run.
+    """Exclude imported objects from garbage collection, which Streamlit starts after every run.
 
-    Not once somebody was here: what belongs to a session must be collected with it. Runs on the loop, where sessions
-    begin.
+    Not after the first session began, whose objects must be collected. Runs on the loop, where sessions begin.
     """
     if not _visited.is_set():
         gc.collect()

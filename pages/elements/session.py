@@ -1,4 +1,4 @@
-"""What one browser session holds. Private rows live here and nowhere else: never in a shared cache."""
+"""State of one browser session. Private rows are here and nowhere else: never in a shared cache."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -32,10 +32,10 @@ from pmtcore.tables.schema import Schema
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 _KEY = "second_moment"
-# Keys of what was planned, and of the method and budget on Release.
+# Beginnings of session keys of the plan, and of method and budget on Release.
 _PLANS = ("plan", "release-method-", "release-unit", "release-mu", "release-rho", "release-epsilon", "release-delta")
-_PREVIEWS = 30  # kept: each is some vectors of the number of columns
-# Of tables opened by name, kept between sessions: public sides of some megabytes each, previews of some kilobytes.
+_MOST_SESSION_PREVIEWS = 30  # most previews of a session: each has some vectors of the number of columns
+# Most public sides (some megabytes) and previews (some kilobytes) of tables opened by name, cached for all sessions.
 _MOST_PUBLIC_SIDES, _MOST_PREVIEWS = 8, 100
 _public_sides: OrderedDict[tuple[str, str], PublicData] = OrderedDict()
 _known_previews: OrderedDict[tuple[str, str, str], Preview] = OrderedDict()
@@ -43,10 +43,28 @@ _known_previews: OrderedDict[tuple[str, str, str], Preview] = OrderedDict()
 
 @dataclass(slots=True)
 class Session:
-    """Everything a session keeps between reruns; one object under one key.
+    """State of a session between reruns.
 
-    ``releases`` is keyed by request id, made when the confirmation is shown: a second click, a rerun or a
-    page change finds the id already there and spends nothing.
+    Releases are stored by request id, which is created when the confirmation is shown: with a second click, a rerun or
+    a change of pages the release of the id exists already, and nothing is spent.
+
+    Attributes:
+        tables: the open tables.
+        choices: of the user about them; ``None``: the default.
+        problem: of these choices, where it was prepared.
+        releases: by request id.
+        requests: by request id.
+        sources: digest of the private table, by request id.
+        titles: table and time of the release, by request id.
+        datasets: data set in the ledger, by request id, where there is one.
+        chosen: choices of the fit, by request id.
+        next_request: id of the next request on Release.
+        comparison: on Compare.
+        curves: predictions on Plan.
+        findings: about the open tables, after the key for which they were computed.
+        previews: cost and predictions of requests on own tables, by choices and request.
+        job: release that is running.
+        looked_at: digests of private tables of which exact figures were switched on.
     """
 
     tables: Tables | None = None
@@ -54,47 +72,46 @@ class Session:
     problem: Problem | None = None
     releases: dict[str, Release] = field(default_factory=dict)
     requests: dict[str, Request] = field(default_factory=dict)
-    sources: dict[str, str] = field(default_factory=dict)  # request id: digest of the private table it was spent on
-    titles: dict[str, str] = field(default_factory=dict)  # request id: of which table, and when
-    datasets: dict[str, str] = field(default_factory=dict)  # request id: the data set in the ledger, where it is there
-    chosen: dict[str, Choices] = field(default_factory=dict)  # request id: what was fitted
+    sources: dict[str, str] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
+    datasets: dict[str, str] = field(default_factory=dict)
+    chosen: dict[str, Choices] = field(default_factory=dict)
     next_request: str = field(default_factory=lambda: uuid4().hex)
     comparison: Comparison | None = None
     curves: Curves | None = None
-    findings: tuple[tuple[str, ...], tuple[Finding, ...]] | None = None  # with what they were looked for in
-    # Choices and request: what it would cost on the open tables, where somebody brought them.
+    findings: tuple[tuple[str, ...], tuple[Finding, ...]] | None = None
     previews: OrderedDict[tuple[str, str], Preview] = field(default_factory=OrderedDict)
-    job: Job | None = None  # the release that is under way
-    looked_at: set[str] = field(default_factory=set)  # digests of private tables with exact figures switched on
+    job: Job | None = None
+    looked_at: set[str] = field(default_factory=set)
 
     @property
     def studied(self) -> bool:
-        """Return whether tables are open that anybody may study."""
+        """Return whether the open tables are for study."""
         return self.tables is not None and self.tables.may_be_studied
 
     @property
     def exact_figures_shown(self) -> bool | None:
-        """Return whether exact figures of the open private table were switched on; None where anybody may study it."""
+        """Return whether exact figures of the open private table were switched on; None for tables for study."""
         if self.tables is None or self.studied:
             return None
         return self.tables.private.sha256 in self.looked_at
 
     @property
     def spent(self) -> list[Release]:
-        """Return releases that cost something on the private table that is open, oldest first."""
+        """Return the releases from the open private table that cost something, oldest first."""
         if self.tables is None:
             return []
         return [self.releases[id] for id in self.released if self.releases[id].guarantee.mu > 0]
 
     @property
     def released(self) -> list[str]:
-        """Return the ids of the releases from the private table that is open, oldest first."""
+        """Return the request ids of releases from the open private table, oldest first."""
         here = "" if self.tables is None else self.tables.private.sha256
         return [id for id in self.releases if self.sources[id] == here]
 
     @property
     def dataset(self) -> str:
-        """Return the data set in the ledger that the open private table was last released under; empty without one."""
+        """Return the data set in the ledger of the last release from the open private table; empty without one."""
         return next((self.datasets[id] for id in reversed(self.released) if id in self.datasets), "")
 
     def keep(
@@ -107,15 +124,15 @@ class Session:
         choices: Choices | None = None,
         dataset: str = "",
     ) -> None:
-        """File a release under the request id that was confirmed; the Release page's own where none is given.
+        """Store a release under the request id that was confirmed.
 
         Args:
-            request: what was asked for.
-            release: what came of it.
-            id: of the request.
-            source: digest of the private table; the open one's where none is given.
-            choices: what was fitted, where the Release page should know when that is no longer chosen.
-            dataset: the data set in the ledger that it was counted against; empty where it is in none.
+            request: of the release.
+            release: the release.
+            id: of the request; ``None``: that of the Release page.
+            source: digest of the private table; ``None``: that of the open one.
+            choices: of the fit, where the Release page is to state that they were changed since.
+            dataset: data set in the ledger; empty where it is in none.
         """
         if source is None:
             if self.tables is None:
@@ -131,29 +148,29 @@ class Session:
         self.titles[id] = f"{title}, released {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
     def renew_request(self) -> None:
-        """Give the next request on Release a key of its own."""
+        """Create a new id for the next request on Release."""
         self.next_request = uuid4().hex
 
     def begin_request(self) -> None:
-        """Ask anew on Release: a release that stands there is among the earlier ones from then on."""
+        """Let Release draw its form instead of the release it shows, which is then among the earlier ones."""
         if self.next_request in self.releases:
             self.renew_request()
-            # The form is another page than the release was: it begins at its top.
+            # The form begins at the top of the page.
             st.session_state["page-open"] = ""
 
     def _ask_of_open_table(self) -> None:
-        """Show the last release from the open table on Release, or a form: never the release from another table."""
-        own = [id for id in self.released if id in self.chosen]  # Explore shows its own
-        if own:
-            self.next_request = own[-1]
+        """Let Release show the last release from the open table, or its form."""
+        ids = [id for id in self.released if id in self.chosen]  # releases of Explore are shown there
+        if ids:
+            self.next_request = ids[-1]
         else:
             self.begin_request()
 
     def open(self, tables: Tables) -> None:
-        """Take up new tables; what was computed from the old ones is dropped.
+        """Open new tables; results from the old ones are dropped.
 
         Raises:
-            Forbidden: private tables of one's own are for curators.
+            Forbidden: the user may not open these tables.
         """
         if not tables.may_be_studied:
             require(Action.USE_REGISTERED if tables.registered else Action.OPEN_TABLES)
@@ -161,25 +178,25 @@ class Session:
         self._drop()
         if self.job is None:
             self._ask_of_open_table()
-        # A plan is for the tables that it was made for: others begin with their own method and budget.
+        # A plan does not apply to other tables.
         for key in [key for key in st.session_state if str(key).startswith(_PLANS)]:
             del st.session_state[key]
 
     def _drop(self) -> None:
-        """Drop what was computed from tables or choices before these."""
+        """Drop results from earlier tables or choices."""
         self.comparison = self.curves = None
         self.previews.clear()
 
     def declare(self, schema: Schema | None) -> None:
-        """Take a declared schema for the open tables; what was computed with another one is dropped."""
+        """Set the declared schema of the open tables; results with another one are dropped."""
         if self.tables is not None and self.tables.schema != schema:
             self.tables.schema, self.problem = schema, None
             self._drop()
 
     def take(self, choices: Choices) -> None:
-        """Go on with these choices; what was prepared with others is dropped.
+        """Set the choices; what was prepared with others is dropped.
 
-        Nobody else writes ``choices``: :meth:`choose` prepares anew only where they differ from the last ones.
+        No other method writes ``choices``, since :meth:`choose` prepares a problem only where they differ.
         """
         self.choices, self.problem = choices, None
         self._drop()
@@ -199,66 +216,66 @@ class Session:
 
 
 def prepared(tables: Tables, choices: Choices) -> Problem:
-    """Return the problem of these choices, with the public side of earlier sessions where a table's name opened it.
+    """Return the problem of these choices; for tables opened by name with a cached public side.
 
-    Public side alone: what was computed of it there (predictions, priors) is not computed again. Of tables that
-    somebody brought nothing is kept between sessions.
+    What was computed from a cached public side (predictions, priors) need not be computed again. Nothing of own tables
+    is cached for other sessions.
 
     Raises:
         InputError: the tables do not fit the choices.
     """
-    made = tables.problem(choices)
+    problem = tables.problem(choices)
     if tables.named is None:
-        return made
-    key = tables.key, repr((made.choices, tables.schema))
-    return replace(made, public=_known(_public_sides, key, lambda: made.public, _MOST_PUBLIC_SIDES))
+        return problem
+    key = tables.key, repr((problem.choices, tables.schema))
+    return replace(problem, public=_cached(_public_sides, key, lambda: problem.public, _MOST_PUBLIC_SIDES))
 
 
-def _known(known: OrderedDict[Key, Value], key: Key, make: Callable[[], Value], most: int) -> Value:
-    """Return what earlier sessions have under a key, else what is made now; the least recently used go first."""
-    value = known.pop(key, None)
-    known[key] = value = make() if value is None else value
-    while len(known) > most:
-        known.popitem(last=False)
+def _cached(cache: OrderedDict[Key, Value], key: Key, make: Callable[[], Value], limit: int) -> Value:
+    """Return the cached value of a key, or cache what ``make`` returns; the least recently used are dropped."""
+    value = cache.pop(key, None)
+    cache[key] = value = make() if value is None else value
+    while len(cache) > limit:
+        cache.popitem(last=False)
     return value
 
 
 def session() -> Session:
-    """Return this browser session's state; a new one opens on the demo."""
-    if begun() and not _may_keep(st.session_state[_KEY].tables):
+    """Return the state of this browser session; a new one has the demo open."""
+    if begun() and not _may_stay_open(st.session_state[_KEY].tables):
         forget()
     if not begun():
-        made = Session()
-        made.open(demo_tables())
-        st.session_state[_KEY] = made
+        new = Session()
+        new.open(demo_tables())
+        st.session_state[_KEY] = new
     current: Session = st.session_state[_KEY]
     return current
 
 
 def begun() -> bool:
-    """Return whether this session holds anything yet."""
+    """Return whether this session has a state."""
     return _KEY in st.session_state
 
 
-def _may_keep(tables: Tables | None) -> bool:
-    """Return whether whoever is at the screen may still open these tables: a role may be taken back at any time."""
+def _may_stay_open(tables: Tables | None) -> bool:
+    """Return whether the user may still open these tables, since a role can be withdrawn at any time."""
     if tables is None or tables.may_be_studied:
         return True
     return actor().may(Action.USE_REGISTERED if tables.registered else Action.OPEN_TABLES)
 
 
 def forget() -> None:
-    """Drop every table, upload and result of this session, and hand the memory back."""
+    """Delete all tables, uploads and results of this session, and release the memory."""
     st.session_state.clear()
     context = get_script_run_ctx()
     if context is not None:
         delete_uploads(context.session_id)
     release_memory()
-    asked.set()  # once more when this run is over: what carried the data here is free by then
+    asked.set()  # again after this run, whose own references are gone then
 
 
 def delete_uploads(session_id: str) -> None:
-    """Delete a session's uploads where Streamlit keeps them, and the downloads made from them."""
+    """Delete a session's uploads in Streamlit's storage, and the downloads made from them."""
     if not exists():
         return
     runtime = get_instance()
@@ -280,7 +297,7 @@ def named_tables(id: str, **knobs: Any) -> Tables:
 
 
 def current_problem() -> Problem:
-    """Return the session's problem; with first guesses where nothing was chosen yet.
+    """Return the session's problem, with default choices where nothing was chosen.
 
     Raises:
         InputError: the tables do not fit together.
@@ -292,7 +309,7 @@ def current_problem() -> Problem:
 
 
 def quick() -> QuickComparison | None:
-    """Return the quick comparison of the open tables; ``None`` for somebody's own, or where it is not quick.
+    """Return the quick comparison on the open tables; ``None`` for own tables, or where it would be slow.
 
     Raises:
         InputError: the methods do not fit the tables.
@@ -305,25 +322,25 @@ def quick() -> QuickComparison | None:
 
 
 def of_open_tables() -> tuple[Finding, ...]:
-    """Return all findings about the open tables, looked for once for each choice of columns."""
+    """Return all findings about the open tables, computed once for each choice of columns."""
     current = session()
     if current.tables is None:
         return ()
-    tables, chosen = current.tables, current.choices or current.tables.first
-    mark = (tables.key, repr(chosen), repr(tables.schema))
-    if current.findings is None or current.findings[0] != mark:
-        every = findings(tables.private, tables.public, chosen, tables.public_rows, declared=tables.schema)
-        current.findings = (mark, every)
+    tables, choices = current.tables, current.choices or current.tables.first
+    key = (tables.key, repr(choices), repr(tables.schema))
+    if current.findings is None or current.findings[0] != key:
+        all_findings = findings(tables.private, tables.public, choices, tables.public_rows, declared=tables.schema)
+        current.findings = (key, all_findings)
     return current.findings[1]
 
 
 def what_stops() -> str | None:
-    """Return the first sentence that Data has about the open tables where no problem can be made of them."""
+    """Return the first finding that prevents a problem of the open tables; ``None`` without one."""
     return next((one.sentence for one in of_open_tables() if one.stops), None)
 
 
 def prediction_curves(problem: Problem) -> Curves:
-    """Return the predictions of all methods on the open tables, filled as far as somebody asked."""
+    """Return the predictions of all methods on the open tables, as far as they were computed."""
     current = session()
     if current.curves is None:
         current.curves = Curves(problem.public, problem.private.n)
@@ -331,7 +348,7 @@ def prediction_curves(problem: Problem) -> Curves:
 
 
 def prospect(problem: Problem, request: Request) -> Preview:
-    """Return the request's cost and prospects on the open tables, computed once.
+    """Return cost and predictions of a request on the open tables, computed once.
 
     Raises:
         InputError: a parameter is out of range.
@@ -341,14 +358,14 @@ def prospect(problem: Problem, request: Request) -> Preview:
     tables = current.tables
     if tables is not None and tables.named is not None:
         named_key = tables.key, repr((problem.choices, tables.schema)), repr(request)
-        return _known(_known_previews, named_key, lambda: preview(problem, request), _MOST_PREVIEWS)
-    return _known(current.previews, key, lambda: preview(problem, request), _PREVIEWS)
+        return _cached(_known_previews, named_key, lambda: preview(problem, request), _MOST_PREVIEWS)
+    return _cached(current.previews, key, lambda: preview(problem, request), _MOST_SESSION_PREVIEWS)
 
 
 def curator() -> bool:
-    """Return whether the person at the screen switched on figures for the curator's eyes.
+    """Return whether exact figures for the curator are switched on.
 
-    Whoever asks may show them, so a release from the open table says from then on that they were switched on.
+    The caller may show them, so releases from the open table state from then on that they were switched on.
     """
     if not st.session_state.get("curator", False) or not may_be_curator():
         return False
@@ -359,5 +376,5 @@ def curator() -> bool:
 
 
 def may_be_curator() -> bool:
-    """Return whether the person at the screen may see exact figures of private rows."""
+    """Return whether the user may see exact figures of private rows."""
     return actor().may(Action.SEE_PRIVATE)

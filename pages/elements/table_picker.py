@@ -1,4 +1,4 @@
-"""Choosing tables and columns: the parts of the Data page."""
+"""Choice of tables and columns, on the Data page."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -37,12 +37,12 @@ from pmtcore.tables.problem import Problem, check_exchanged, common_columns, fea
 from pmtcore.tables.schema import schema_from_json
 from pmtcore.tables.table import Table
 
-# Table that is opened first: its picture shows what most tables show, that a larger budget comes nearer.
+# First table in the list: in its picture, as for most tables, errors fall with the budget.
 _FIRST = "power-plant"
-# Features up to which all of them are listed, so that one is left out by one click.
-_LISTED = 20
-# Notes whose content the page has elsewhere: the level of a label above, and cells that a finding offers to read.
-_TOLD = (TableNote.MODELLED, TableNote.UNREADABLE_CELL, TableNote.UNREADABLE_CELLS)
+# Most features that are all listed, so that each can be removed by one click.
+_MOST_LISTED = 20
+# Notes whose content is elsewhere on the page: the label that is modelled, and cells with a repair.
+_SHOWN_ELSEWHERE = (TableNote.MODELLED, TableNote.UNREADABLE_CELL, TableNote.UNREADABLE_CELLS)
 _LOOKING = "Looking at the public table"
 _MISSING = {
     "empty-row": "count as a row of zeros",
@@ -54,17 +54,17 @@ _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "regist
 
 
 def source() -> bool:
-    """Draw where the tables come from, and open them; return whether each chosen file could be read."""
+    """Draw the choice of tables, and open them; return whether the chosen ones are open."""
     sources = {name: words for name, words in _SOURCES.items() if name != "registered" or on_offer()}
     left, beside = st.columns([3, 2], vertical_alignment="center")
     chosen = segments("source", sources, "demo", left)
     with errors_shown():
         with beside:
-            id = _which() if chosen == "name" else None
+            id = _pick_by_name() if chosen == "name" else None
             if chosen == "demo":
                 _demo()
         if chosen == "name" and id is None:
-            st.info(f"Until a table is chosen, {_open()} is open on the other pages.", icon=":material/table:")
+            st.info(f"Until a table is chosen, {_open_title()} is open on the other pages.", icon=":material/table:")
             return False
         if id is not None:
             st.caption(
@@ -95,9 +95,9 @@ def _demo() -> None:
     _open_named("demo", **knobs)
 
 
-def _which() -> str | None:
-    """Draw the tables by name; return the chosen one's id, ``None`` before one is chosen."""
-    # Real tables first: whoever asks for a known table means one of them.
+def _pick_by_name() -> str | None:
+    """Draw the choice of a table by name; return its id, or ``None`` before one is chosen."""
+    # Published tables first, then the synthetic ones.
     ids = sorted((id for id in named.names() if id != "demo"), key=lambda id: (id.startswith("demo"), id != _FIRST))
     chosen: str | None = st.selectbox(
         **control("table-name", index=None), options=ids, format_func=lambda id: named.entry(id).title
@@ -105,7 +105,7 @@ def _which() -> str | None:
     return chosen
 
 
-def _open() -> str:
+def _open_title() -> str:
     """Return the title of the open tables."""
     tables = state.session().tables
     return plain(tables.title) if tables else "nothing"
@@ -123,10 +123,10 @@ def _open_named(id: str, **knobs: float) -> None:
 
 
 def columns(messages: DeltaGenerator) -> Problem | None:
-    """Draw target, features and policies; return the prepared problem, or ``None`` under a sentence.
+    """Draw target, features and policies; return the problem, or ``None`` where there is none.
 
     Args:
-        messages: where it is said what is wrong: above the choices, in sight of whoever has just changed one.
+        messages: container above the choices, for findings and errors.
     """
     current = state.session()
     if current.tables is None:
@@ -141,14 +141,14 @@ def columns(messages: DeltaGenerator) -> Problem | None:
         if isinstance(current.tables.public, Table):
             check_exchanged(current.tables.private, current.tables.public, choices)
         with messages, st.spinner(_LOOKING, show_time=True):
-            every = findings(
+            all_findings = findings(
                 current.tables.private,
                 current.tables.public,
                 choices,
                 current.tables.public_rows,
                 declared=current.tables.schema,
             )
-            said = _say(current.tables, choices, every)
+            stopping = _draw_findings(current.tables, choices, all_findings)
     except InputError as error:
         with messages:
             show_error(error)
@@ -158,64 +158,65 @@ def columns(messages: DeltaGenerator) -> Problem | None:
         with messages, st.spinner(_LOOKING, show_time=True):
             problem = current.choose(choices)
     except InputError as error:
-        if not said:  # else it says once more what stops
+        if not stopping:  # otherwise the finding that stops has the same content
             with messages:
                 show_error(error)
     if problem is not None and (dropped := dropped_columns(problem.notes) & set(choices.features or ())):
         below.caption(plain(f"Chosen, and left out of the fit: {listed(sorted(dropped))}."))
-    _notice(choices, [one for one in every if not (one.stops or one.is_open)], problem.notes if problem else ())
+    others = [one for one in all_findings if not (one.stops or one.is_open)]
+    _draw_notes(choices, others, problem.notes if problem else ())
     return problem
 
 
 def _retarget(tables: Tables, before: Choices, choices: Choices) -> None:
-    """Go on with another target: with the regression that fits it, and with the last target as a feature."""
-    anew = tables.repaired is not None and before.features == tables.repaired[1]
-    features = None if anew or choices.formula else _not_left_out(tables, before, choices)
-    again = mended(tables, replace(choices, features=features))
-    # Which of several labels is modelled is asked.
-    if anew or (again != choices and again.positive == choices.positive):
-        take(again, f"Take {choices.target} as the target")
+    """Take another target, with the regression that fits it, and with the last target as a feature."""
+    starts_anew = tables.repaired is not None and before.features == tables.repaired[1]
+    features = None if starts_anew or choices.formula else _not_left_out(tables, before, choices)
+    repaired_choices = mended(tables, replace(choices, features=features))
+    # If the repair would choose one of several labels, the user is asked instead.
+    if starts_anew or (repaired_choices != choices and repaired_choices.positive == choices.positive):
+        take(repaired_choices, f"Take {choices.target} as the target")
 
 
 def _not_left_out(tables: Tables, before: Choices, choices: Choices) -> tuple[str, ...] | None:
-    """Return the features for a new target: all but what was left out for the last one; ``None`` where that is none."""
+    """Return the features for a new target, without those that were left out; ``None``: the default."""
     if before.features is None or choices.features is None:
         return choices.features
-    left_out = {*_taken_at_first(tables, before, before.target)} - {*before.features}
-    first = _taken_at_first(tables, choices, choices.target)
-    added = [name for name in first if name not in left_out and name not in choices.features]
+    left_out = {*_default_features(tables, before, before.target)} - {*before.features}
+    default_names = _default_features(tables, choices, choices.target)
+    added = [name for name in default_names if name not in left_out and name not in choices.features]
     features = (*choices.features, *added)
-    return None if {*features} == {*first} else features
+    return None if {*features} == {*default_names} else features
 
 
-def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]:
-    """Draw what is wrong or needs an answer, each with its repair: one click. Return what stops."""
-    stops = [one for one in every if one.stops]
-    first = next((one.repairs[0].apply(choices) for one in stops if one.repairs), None)
-    all_repairs = choices if first is None else repaired(tables.private, tables.public, choices, tables.schema)
-    if all_repairs != (first or choices) and st.button(**(button := control("repair-all"))):
+def _draw_findings(tables: Tables, choices: Choices, all_findings: Sequence[Finding]) -> set[str]:
+    """Draw findings that stop or are open, with buttons of their repairs; return the sentences of those that stop."""
+    stops = [finding for finding in all_findings if finding.stops]
+    first_repaired = next((finding.repairs[0].apply(choices) for finding in stops if finding.repairs), None)
+    all_repairs = choices if first_repaired is None else repaired(tables.private, tables.public, choices, tables.schema)
+    if all_repairs != (first_repaired or choices) and st.button(**(button := control("repair-all"))):
         take(all_repairs, button["label"])
-    for at, one in enumerate(stops):
-        st.error(plain(one.sentence), icon=":material/error:")
-        _repairs(one, choices, f"stop-{at}")
-    if (asked := sum(one.stops or one.is_open for one in every)) > 1:
-        st.caption(f"{asked} questions about the columns, each with its buttons:")
-    for at, one in enumerate(every):
-        if one.is_open:
+    for at, finding in enumerate(stops):
+        st.error(plain(finding.sentence), icon=":material/error:")
+        _repairs(finding, choices, f"stop-{at}")
+    if (n_questions := sum(finding.stops or finding.is_open for finding in all_findings)) > 1:
+        st.caption(f"{n_questions} questions about the columns, each with its buttons:")
+    for at, finding in enumerate(all_findings):
+        if finding.is_open:
             left, right = st.columns([5, 2])
-            left.warning(plain(one.sentence), icon=":material/warning:")
+            left.warning(plain(finding.sentence), icon=":material/warning:")
             with right:
-                _repairs(one, choices, f"open-{at}")
-    # Where something stops all the same, what was done already lifted nothing.
+                _repairs(finding, choices, f"open-{at}")
+    # Repairs that were applied are only stated where nothing stops.
     if tables.repaired is not None and choices.features == tables.repaired[1] and not stops:
         st.warning(plain(tables.repaired[0]), icon=":material/warning:")
-    return {one.sentence for one in stops}
+    return {finding.sentence for finding in stops}
 
 
-def _notice(choices: Choices, rest: Sequence[Finding], notes: Sequence[str]) -> None:
-    """Draw, folded, what was done to the columns and stops nothing, once each, with its repair where there is one."""
+def _draw_notes(choices: Choices, rest: Sequence[Finding], notes: Sequence[str]) -> None:
+    """Draw, folded, the other findings with their repairs, and notes, each once."""
     told = {one.sentence for one in rest}
-    more = [note for note in notes if note not in told and kind_of(note) not in _TOLD]
+    more = [note for note in notes if note not in told and kind_of(note) not in _SHOWN_ELSEWHERE]
     if rest or more:
         open_ones = list(dict.fromkeys(name for one in rest if one.repairs for name in one.columns))
         asked = f"; inside is a choice for {plain(listed(open_ones))}" if open_ones else ""
@@ -233,11 +234,11 @@ def _repairs(one: Finding, choices: Choices, key: str) -> None:
 
 
 def take(choices: Choices, what: str) -> None:
-    """Go on with these choices; their widgets start anew. What was chosen before can be had back (:func:`undo`).
+    """Take new choices, and draw all widgets with them; the change can be undone (:func:`undo`).
 
     Args:
         choices: the new ones.
-        what: changes them, as the button says it.
+        what: label of the button that changed them.
     """
     current = state.session()
     if current.tables is not None:
@@ -247,16 +248,16 @@ def take(choices: Choices, what: str) -> None:
 
 
 def _changes() -> list[tuple[str, str, Choices, Choices]]:
-    """Return what buttons changed of the open tables' choices: their key, what it was, the choices before and after."""
+    """Return the changes that buttons made to the choices: key of the tables, label, choices before and after."""
     tables, changes = state.session().tables, st.session_state.get("changes", [])
     return [] if tables is None else [change for change in changes if change[0] == tables.key]
 
 
 def undo(choices: Choices) -> None:
-    """Say what buttons changed and still applies, and draw the way back from each of these changes.
+    """Draw the changes that buttons made and that still apply, with a button that undoes each.
 
     Args:
-        choices: what is chosen now.
+        choices: the current ones.
     """
     applied = [change for change in _changes() if choices.still_changed(change[2], change[3])]
     if not applied:
@@ -271,16 +272,16 @@ def undo(choices: Choices) -> None:
 
 
 def _start_anew(choices: Choices) -> None:
-    """Go on with these choices; their widgets start anew."""
+    """Take new choices, and draw all widgets with them."""
     state.session().take(choices)
     st.session_state["choices-made"] = st.session_state.get("choices-made", 0) + 1
     st.rerun()
 
 
 def _choices(tables: Tables, current: Choices) -> tuple[Choices, DeltaGenerator]:
-    """Draw what every fit needs in two rows, the rest folded; return the choices, and a place below the features."""
+    """Draw the choices, some of them folded; return them, and a container below the features."""
     names = common_columns(tables.private, tables.public)
-    made = st.session_state.get("choices-made", 0)  # a repair is a new start for the widgets
+    made = st.session_state.get("choices-made", 0)  # after a repair all widgets are new
     key = tables.key[:12] + (f"-{made}" if made else "")
     left, right = st.columns([1, 3])
     at = f"-{key}"
@@ -289,8 +290,8 @@ def _choices(tables: Tables, current: Choices) -> tuple[Choices, DeltaGenerator]
     if apart := _public_columns(tables, []):
         left.caption(plain(f"Not in both files, so not to be chosen: {listed(apart)}."))
     others = [name for name in names if name != target]
-    # What goes in where nothing is chosen, as far as it can be listed.
-    first = _taken_at_first(tables, current, target) if len(others) <= _LISTED else ()
+    # The default features, unless there are too many to list.
+    first = _default_features(tables, current, target) if len(others) <= _MOST_LISTED else ()
     picked = right.multiselect(
         **control("features", f"{at}-{target}"),
         options=others,
@@ -301,14 +302,14 @@ def _choices(tables: Tables, current: Choices) -> tuple[Choices, DeltaGenerator]
     missing = pick(a, "missing", _MISSING, current.missing, at=at)
     with b:
         unit = whose(tables, current, target, key, below=right.container())
-    lam, positive = _of_family(family, current, key)
+    lam, positive = _family_choices(family, current, key)
     with c.popover("More choices", icon=":material/more_horiz:", width="stretch"):
         rest = [name for name in names if name not in (target, unit.column)]
-        formula, more = _more(tables, current, rest, key)
+        formula, more = _more_choices(tables, current, rest, key)
     if formula:
         target, picked = target_of(formula), []
     chosen = replace(
-        current,  # what has no widget here stays as it was
+        current,  # fields without a widget do not change
         target=target,
         features=_features(picked, first, {unit.column, more["weights"], more["exposure"], more["cluster"]}),
         person=unit.column,
@@ -328,8 +329,8 @@ def _choices(tables: Tables, current: Choices) -> tuple[Choices, DeltaGenerator]
     return chosen, below
 
 
-def _taken_at_first(tables: Tables, current: Choices, target: str) -> tuple[str, ...]:
-    """Return the features where nothing is chosen but the target and how columns are read."""
+def _default_features(tables: Tables, current: Choices, target: str) -> tuple[str, ...]:
+    """Return the default features for a target and the kinds of columns."""
     nothing: dict[str, Any] = dict.fromkeys(("person", "weights", "exposure", "cluster", "formula"), "")
     alone = replace(current, target=target, features=None, **nothing)
     return features_taken(tables.private, tables.public, alone, tables.schema)
@@ -340,15 +341,15 @@ def _features(picked: Sequence[str], first: Sequence[str], beside: set[str]) -> 
 
     Args:
         picked: names that were picked.
-        first: those that are listed at first; none of many.
-        beside: columns that say whose a row is, or how much it counts: no features.
+        first: the default ones; empty where they are too many to list.
+        beside: columns of persons, weights and groups, which are not features.
     """
     chosen = tuple(name for name in picked if name not in beside)
     return None if not chosen or {*chosen} == {*first} - beside else chosen
 
 
-def _more(tables: Tables, current: Choices, names: list[str], key: str) -> tuple[str, dict[str, Any]]:
-    """Draw what few fits need; return the formula, and the other fields of the choices."""
+def _more_choices(tables: Tables, current: Choices, names: list[str], key: str) -> tuple[str, dict[str, Any]]:
+    """Draw the choices that few fits need; return the formula, and the other fields."""
     at = f"-{key}"
     formula = st.text_input(**control("formula", at), value=current.formula)
     left, middle, right = st.columns(3)
@@ -365,36 +366,36 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> tuple
     chosen["unseen"] = pick(right, "unseen", _UNSEEN, current.unseen, at=at)
     chosen["public_ridge"] = number(left, "ridge", 0.0, 1e6, start=current.public_ridge, at=at)
     chosen["intercept"] = middle.toggle(**control("intercept", at), value=current.intercept)
-    chosen["levels"] = levels_from_text(_lines("levels", current.levels, at))
-    chosen["kinds"] = kinds_from_text(_lines("kinds", current.kinds, at))
+    chosen["levels"] = levels_from_text(_declared_lines("levels", current.levels, at))
+    chosen["kinds"] = kinds_from_text(_declared_lines("kinds", current.kinds, at))
     chosen["overlap"] = st.text_input(**control("overlap", at), value=current.overlap).strip()
     if tables.source is None:
         _declared_schema(tables, key)
     return formula.strip(), chosen
 
 
-def _lines(id: str, current: Mapping[str, str | Sequence[str]], at: str) -> list[str]:
-    """Draw what is declared of columns, one a line; return the lines that say something."""
+def _declared_lines(id: str, current: Mapping[str, str | Sequence[str]], at: str) -> list[str]:
+    """Draw declarations of columns, one per line; return the lines that are not empty."""
     shown = (f"{name} = {one if isinstance(one, str) else ' | '.join(one)}" for name, one in current.items())
     text = st.text_area(**control(id, at), value="\n".join(shown))
     return [line for line in text.splitlines() if line.strip()]
 
 
 def _public_columns(tables: Tables, names: list[str]) -> list[str]:
-    """Return the columns that both tables have, and those of the public table alone."""
+    """Return these columns, and those that only the public table has."""
     if not isinstance(tables.public, Table):
         return []
     return [*names, *(name for name in tables.public.columns if name not in tables.private.columns)]
 
 
 def _declared_schema(tables: Tables, key: str) -> None:
-    """Draw a declared schema, and take it for the open tables."""
+    """Draw a declared schema, and set it for the open tables."""
     declared = "" if tables.schema is None else json.dumps(tables.schema.as_dict())
     text = st.text_area(**control("schema", f"-{key}"), value=declared)
     state.session().declare(schema_from_json(text.encode()) if text.strip() else None)
 
 
-def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, str | None]:
+def _family_choices(family: str, current: Choices, key: str) -> tuple[float | None, str | None]:
     """Draw penalty and positive label, where the family has them."""
     if family == GAUSSIAN.id:
         return None, None
@@ -408,7 +409,7 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
 
 
 def shared_rows(problem: Problem) -> None:
-    """Draw whether public rows are private rows beyond chance: for the curator alone."""
+    """Draw, for the curator, whether more public rows are private rows than expected by chance."""
     if not state.curator():
         return
     if not st.toggle(**control("shared-rows")):
@@ -420,7 +421,7 @@ def shared_rows(problem: Problem) -> None:
 
 
 def preview() -> None:
-    """Draw the schema and the first public rows; private rows only for the curator."""
+    """Draw the first public rows, and for the curator the first private rows."""
     tables = state.session().tables
     if tables is None:
         return

@@ -1,4 +1,4 @@
-"""Opening one's own tables on the Data page."""
+"""Uploads of own tables on the Data page."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,9 +28,9 @@ _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
 def own_tables() -> bool:
     """Draw both uploaders and open the two tables; return whether each chosen file could be read."""
     require(Action.OPEN_TABLES)
-    # Of files that were exchanged the uploaders are new ones: those before would show each under the other's name.
-    made = st.session_state.get("uploads-made", 0)
-    at = f"-{made}" if made else ""
+    # After an exchange the uploaders are new ones, because the old ones would show the file names in the wrong roles.
+    exchanges = st.session_state.get("uploads-made", 0)
+    at = f"-{exchanges}" if exchanges else ""
     left, right = st.columns(2)
     words = f"CSV, TSV or Parquet, also gzip'ed, with a header row. {in_words()}"
     with left:
@@ -53,37 +53,37 @@ def own_tables() -> bool:
             (lambda data, name: read_table(data, name, "public")) if kind == "rows" else read_moment,
         )
         readable = readable and (file is None or public is not None)
-        behind = 0
+        public_rows = 0
         if kind == "moment matrix":
-            behind = number(st, "upload-behind", 0, 10**9, start=0)
+            public_rows = number(st, "upload-behind", 0, 10**9, start=0)
     if private is None or public is None:
         tables = state.session().tables
-        opened = plain(tables.title) if tables else "nothing"
-        until = f"Until then {opened} is open on the other pages." if readable else "Replace the one that was refused."
-        lacking = " and ".join([*["the private table"] * (private is None), *[f"public {kind}"] * (public is None)])
-        st.info(f"Still needed: {lacking}. {until}", icon=":material/upload:")
+        title = plain(tables.title) if tables else "nothing"
+        until = f"Until then {title} is open on the other pages." if readable else "Replace the one that was refused."
+        missing = " and ".join([*["the private table"] * (private is None), *[f"public {kind}"] * (public is None)])
+        st.info(f"Still needed: {missing}. {until}", icon=":material/upload:")
         return False
-    mark = repr((private[0], public[0], kind, behind))
+    mark = repr((private[0], public[0], kind, public_rows))
     if st.session_state.get("opened") != mark:
         with st.spinner("Looking at both tables", show_time=True):
-            _open_own(private[1], public[1], int(behind) or None)
+            _open_own(private[1], public[1], int(public_rows) or None)
         st.session_state["opened"] = mark
     if isinstance(public[1], Table) and st.button(**control("upload-exchange")):
         exchanged(private, (public[0], public[1]))
-        st.session_state["uploads-made"] = made + 1
+        st.session_state["uploads-made"] = exchanges + 1
         st.rerun()
     return True
 
 
 def exchanged(private: tuple[str, Table], public: tuple[str, Table]) -> None:
-    """Take each of two files in the other's place, read anew: of public rows more is looked at.
+    """Give two files the role of each other; they are read anew, since public rows are read further than private ones.
 
     Args:
-        private: mark and table of the file that was the private one.
-        public: of the one that was public.
+        private: id and table of the file that was private.
+        public: of the file that was public.
 
     Raises:
-        InputError: one of them cannot be read so; then nothing is exchanged.
+        InputError: one of them cannot be read in its new role; then nothing is exchanged.
     """
     tables = st.session_state["own-tables"]
     tables["private"], tables["public rows"] = (
@@ -93,9 +93,9 @@ def exchanged(private: tuple[str, Table], public: tuple[str, Table]) -> None:
 
 
 def _remembered(role: str, file: UploadedFile | None, read: Callable[[bytes, str], Any]) -> tuple[str, Any] | None:
-    """Return the table read from this file, or from the one chosen before: an uploader forgets with a page change.
+    """Return id and table of this file, or of the one chosen before, which an uploader forgets when pages change.
 
-    A file that cannot be read is said under its own uploader, so that the other one stays on the page.
+    The error of a file that cannot be read is drawn under its own uploader.
     """
     tables: dict[str, tuple[str, Any]] = st.session_state.setdefault("own-tables", {})
     if file is not None and tables.get(role, ("",))[0] != file.file_id:
@@ -110,29 +110,29 @@ def _remembered(role: str, file: UploadedFile | None, read: Callable[[bytes, str
 
 
 def _open_own(private: Table, public: Table | MomentTable, rows: int | None) -> None:
-    """Open somebody's own tables; choices made for the ones before are kept where they still fit.
+    """Open own tables; the choices for earlier own tables stay where they fit.
 
-    Features are kept where a fit was made with them: else a repair of the tables before may have left columns out.
+    Features stay only if a fit was made with them: otherwise a repair may have left columns out.
     """
     current = state.session()
-    before = current.choices if current.tables is not None and not current.tables.may_be_studied else None
-    chosen = None if before is None or current.problem is None else before.features
+    earlier = current.choices if current.tables is not None and not current.tables.may_be_studied else None
+    fitted_features = None if earlier is None or current.problem is None else earlier.features
     tables = Tables(uuid4().hex, f"{private.name}, {public.name}", private, public, (), rows)
     current.open(tables)
     try:
-        names, first = common_columns(private, public), tables.first
-        if before is not None and before.target in names:
-            first = replace(before, features=chosen if set(chosen or ()) <= set(names) else None)
-        current.take(mended(tables, first))
+        names, default = common_columns(private, public), tables.first
+        if earlier is not None and earlier.target in names:
+            default = replace(earlier, features=fitted_features if set(fitted_features or ()) <= set(names) else None)
+        current.take(mended(tables, default))
     except InputError:
-        return  # nothing to start from; the chooser says why
+        return  # the choice of columns shows the reason
 
 
 def mended(tables: Tables, first: Choices) -> Choices:
-    """Return the choices after the recommended repairs of what stops; the tables keep which columns that left out."""
-    last = first
-    for one, choices in repairing(tables.private, tables.public, first):
-        if choices.features != last.features:
-            tables.repaired = (f"{one.sentence} Done already: {one.repairs[0].label}.", choices.features)
-        last = choices
-    return last
+    """Return the choices after the recommended repairs of findings that stop; the tables note repairs of features."""
+    current = first
+    for finding, choices in repairing(tables.private, tables.public, first):
+        if choices.features != current.features:
+            tables.repaired = (f"{finding.sentence} Done already: {finding.repairs[0].label}.", choices.features)
+        current = choices
+    return current

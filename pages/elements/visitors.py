@@ -1,4 +1,4 @@
-"""Who is behind a request, before any page runs: from the signed cookie of the sign-in, and from the connection."""
+"""User and address of a request, before any page runs: from the signed cookie and the connection."""
 
 import ipaddress
 import json
@@ -15,17 +15,17 @@ from pages.elements import actors
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import OWNER, Action, Actor
 
-_NETWORK = 64  # bits of an IPv6 address that name whoever has it: a household gets as many addresses as it likes
+_NETWORK = 64  # bits of the network part of an IPv6 address, since one household has all addresses of a network
 
 
 @final
 @dataclass(frozen=True)
 class Visitor:
-    """Somebody with a connection.
+    """User and address of a connection.
 
     Attributes:
-        address: where from; empty where only this machine reaches the server.
-        actor: with a role only where the cookie is signed, young enough, and the list of roles has them.
+        address: of the client; empty for a single user.
+        actor: the user, with a role only where the cookie is signed and recent and the user has one.
     """
 
     address: str
@@ -33,12 +33,12 @@ class Visitor:
 
     @property
     def may_upload(self) -> bool:
-        """Return whether an upload of theirs could become a table."""
+        """Return whether the user may open uploaded tables."""
         return self.actor.may(Action.OPEN_TABLES)
 
 
 def visitor(scope: Scope) -> Visitor:
-    """Return who is behind a request or a websocket."""
+    """Return user and address of a request or a websocket."""
     if not actors.signs_in():
         return Visitor("", OWNER) if actors.alone() else Visitor(address_of(scope), Actor("", None))
     try:
@@ -49,7 +49,7 @@ def visitor(scope: Scope) -> Visitor:
 
 
 def _claims(scope: Scope) -> dict[str, object]:
-    """Return the claims in the cookie of the sign-in; none where its signature does not hold."""
+    """Return the claims in the cookie of the sign-in; none where its signature is not valid."""
     header = b"; ".join(value for name, value in scope.get("headers", []) if name == b"cookie")
     payload = _get_signed_cookie_with_chunks(cookie_parser(header.decode("latin-1")), USER_COOKIE_NAME)
     try:
@@ -60,9 +60,9 @@ def _claims(scope: Scope) -> dict[str, object]:
 
 
 def address_of(scope: Scope) -> str:
-    """Return the address of whoever asks: the connection's, or what a trusted proxy says, the nearest it does not know.
+    """Return the address of the client: that of the connection, or the last one forwarded that is not a trusted proxy.
 
-    ``PMT_TRUSTED_PROXIES`` names the proxies' networks; without it no header is believed.
+    ``PMT_TRUSTED_PROXIES`` names the networks of proxies; without it headers are ignored.
     """
     client = scope.get("client")
     said = [value.decode("latin-1") for name, value in scope.get("headers", []) if name == b"x-forwarded-for"]

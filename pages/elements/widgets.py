@@ -1,4 +1,4 @@
-"""Widgets that pages share: labels, charts with their tables, forms read from the registry."""
+"""Widgets of several pages: labels, charts with their tables, forms from the registry."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
@@ -27,12 +27,13 @@ from pmtcore.base.numbers import digits_in_columns, power_of_ten, unbroken, writ
 from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import Method
 from pmtcore.releases.outcome import SpendFailure
+from pmtcore.report.downloads import Download
 from pmtcore.report.reproduce import Recipe
 from pmtcore.report.sheet import csv, values_with_limits
 from pmtcore.report.strength import beside_deployments, strength
 from pmtcore.tables.problem import Problem
 
-# Plotly's tool bar would lie on the legend, and its boxes for the ends of an axis open at a click beside a mark.
+# Plotly's tool bar would cover the legend, and its boxes for axis ranges would open at a click beside a mark.
 PLAIN = {"displayModeBar": False, "showAxisRangeEntryBoxes": False}
 Number = TypeVar("Number", int, float)
 _BADGES = {
@@ -44,24 +45,24 @@ _BADGES = {
 
 
 def badge(label: Label) -> str:
-    """Return a kind of number as markdown: colour, icon and word."""
+    """Return a label as markdown, with colour and icon."""
     return _BADGES[label]
 
 
 def study_label() -> Label:
-    """Return what exact figures of the open tables are: lab figures where the tables harm nobody, else private."""
+    """Return the label of exact figures of the open tables: lab for tables for study, else private."""
     return Label.LAB if state.session().studied else Label.PRIVATE
 
 
 def show_error(error: InputError) -> None:
-    """Draw one sentence: what, where, what to do."""
+    """Draw the sentence of an error."""
     words = error.on_page if isinstance(error, SpendFailure) else str(error)
     st.error(plain(words), icon=":material/error:")
 
 
 @contextmanager
 def errors_shown() -> Iterator[None]:
-    """Draw the error that ends what is done in this context."""
+    """Draw the error that is raised in this context."""
     try:
         yield
     except InputError as error:
@@ -69,11 +70,11 @@ def errors_shown() -> Iterator[None]:
 
 
 def problem_or_sentence() -> Problem | None:
-    """Return the session's problem, or ``None`` under the sentence that says why there is none."""
+    """Return the session's problem; without one, draw the reason and return ``None``."""
     try:
         return state.current_problem()
     except InputError as error:
-        # The sentence that Data has beside its repair, where it has one.
+        # Preferably the sentence that Data shows with its repair.
         st.error(plain(state.what_stops() or str(error)), icon=":material/error:")
         st.page_link("pages/work/data.py", label="Mend it on Data", icon=":material/table:")
         return None
@@ -91,12 +92,12 @@ def chart(
     folded_note: str = "",
     picture_first: bool = False,
 ) -> None:
-    """Draw a figure under its kind and a sentence, with its table folded below; private figures get no download.
+    """Draw a figure under its label and a sentence, with its table folded below; private figures have no download.
 
     Args:
-        words: sentence above the figure; without one the kind stands beside the folded table.
-        folded_note: what a reader of the table should know besides.
-        picture_first: on a phone the sentence stands :func:`below` the figure.
+        words: sentence above the figure; without one the label is at the folded table.
+        folded_note: note on the table.
+        picture_first: whether the sentence is :func:`below` the figure on a phone.
     """
     if words:
         shown = f"**{plain(words)}**" if strong else plain(words)
@@ -111,16 +112,16 @@ def chart(
 
 
 def picture(figure: go.Figure, key: str, alt: str) -> None:
-    """Draw a figure as wide as its place, with the words that a reader of the screen hears."""
+    """Draw a figure with its description for screen readers."""
     st.plotly_chart(figure, width="stretch", key=key, alt=alt, config=PLAIN)
 
 
 def curator_may_show(harmless: bool, words: str) -> bool:
-    """Return whether exact figures may be on this screen; else say for whom they are, with the switch beside it.
+    """Return whether exact figures may be shown; otherwise draw a note, with the switch for a curator.
 
     Args:
-        harmless: whether the figures are of tables that anybody may study.
-        words: what the figures are.
+        harmless: whether the figures are of tables for study.
+        words: subject of the note.
     """
     if harmless or state.curator():
         return True
@@ -131,10 +132,10 @@ def curator_may_show(harmless: bool, words: str) -> bool:
 
 
 def on_tables(draw: Callable[[Problem], None], otherwise: Callable[[], object] = lambda: None) -> None:
-    """Draw a page about the open tables; one sentence where they do not fit, or where the page stops.
+    """Draw a page about the open tables, or the error that prevents it.
 
     Args:
-        otherwise: draws what a page without tables says.
+        otherwise: draws the page where there is no problem.
     """
     problem = problem_or_sentence()
     if problem is None:
@@ -145,7 +146,7 @@ def on_tables(draw: Callable[[Problem], None], otherwise: Callable[[], object] =
 
 
 def ask_coefficient(place: DeltaGenerator, problem: Problem, key: str) -> str:
-    """Draw whose band is shown: nobody asks for the intercept, nor first for a column that looks like an identifier."""
+    """Draw the choice of a coefficient, without the intercept, and with identifiers last; return it."""
     ids = {
         note.facts["column"]
         for note in problem.notes
@@ -160,25 +161,25 @@ def ask_coefficient(place: DeltaGenerator, problem: Problem, key: str) -> str:
 
 
 def figure_first(key: str) -> DeltaGenerator:
-    """Return a part of a page whose picture comes right after its main control on a phone (assets/style.css)."""
+    """Return a container in which a phone shows the picture right after the main control (assets/style.css)."""
     return st.container(key=f"figure-first-{key}")
 
 
 def below(place: Any, key: str) -> DeltaGenerator:
-    """Return a place that a phone has below the picture of :func:`figure_first`."""
+    """Return a container that a phone shows below the picture of :func:`figure_first`."""
     made: DeltaGenerator = place.container(key=f"below-{key}")
     return made
 
 
 def later(place: Any, key: str) -> DeltaGenerator:
-    """Return a place that a phone has below all that stands :func:`below` the picture."""
+    """Return a container that a phone shows after all those :func:`below` the picture."""
     made: DeltaGenerator = place.container(key=f"later-{key}")
     return made
 
 
-# Pixels of a letter in a table and beside a cell, and letters of a heading that are always in sight.
+# Pixels of a letter in a table, pixels around a cell, and letters of a heading that are always visible.
 _LETTER, _EDGES, _HEADING = 7, 22, 12
-# Columns of words, which are read to their end as far as so many pixels hold them.
+# Columns of words that are shown in full, up to this width in pixels.
 _NAMES = {"coefficient": 300, "column": 300, "feature": 300, "R² (95 %)": 300, "explains": 520}
 
 
@@ -201,14 +202,28 @@ def frame(table: pd.DataFrame, alt: str) -> None:
             letters = max((len(str(value)) for value in table[name]), default=0)
             if letters > _HEADING:
                 columns[name] = st.column_config.TextColumn(width=min(_LETTER * letters + _EDGES, _NAMES[name]))
-    columns |= {"model": st.column_config.TextColumn(width="medium")}  # names that somebody gave are read as a whole
+    columns |= {"model": st.column_config.TextColumn(width="medium")}  # names given by the user are shown in full
     # A style writes each cell, and the table is sorted by the numbers behind it.
-    shown: Any = table.style.format({name: texts.get for name, texts in written.items()}) if written else table
+    formats: Any = {name: texts.get for name, texts in written.items()}
+    shown: Any = table.style.format(formats) if written else table
     st.dataframe(shown, hide_index=True, width="stretch", alt=alt, column_config=columns)
 
 
+def opened_on_demand(title: str, key: str, icon: str, draw: Callable[[], None]) -> None:
+    """Draw an expander whose content is computed only while it is open."""
+    folded = st.expander(title, key=key, icon=f":material/{icon}:", on_change="rerun")
+    if folded.open:
+        with folded:
+            draw()
+
+
+def download(place: DeltaGenerator, file: Download) -> None:
+    """Draw the button of a file of a release, which is written when it is asked for."""
+    place.download_button(file.label, file.make, file.name, file.media_type, on_click="ignore", width="stretch")
+
+
 def download_table(table: pd.DataFrame, key: str) -> None:
-    """Draw a download of the table as CSV, written when it is asked for."""
+    """Draw a download of the table as CSV, which is written when it is asked for."""
     st.download_button(
         "Download the table",
         lambda: csv(table),
@@ -221,7 +236,7 @@ def download_table(table: pd.DataFrame, key: str) -> None:
 
 
 def take_along(recipe: Recipe, key: str) -> None:
-    """Draw what is on screen as a script and as a notebook."""
+    """Draw downloads of the page as a script and as a notebook."""
     with st.expander("Take it with you", icon=":material/code:"):
         left, right, _ = st.columns([1, 1, 2])
         more: dict[str, Any] = {"on_click": "ignore", "width": "stretch"}
@@ -232,12 +247,12 @@ def take_along(recipe: Recipe, key: str) -> None:
 
 
 def strength_line(mu: float) -> None:
-    """Draw the attacker's odds at a total budget as one sentence, without a verdict."""
+    """Draw the attacker's odds at a total budget as one sentence."""
     st.markdown(f":gray-badge[:material/shield: protection] {unbroken(strength(mu).sentence)}")
 
 
 def deployments(mu: float) -> None:
-    """Draw published budgets, folded, for whoever has to judge this one, with its own at their delta."""
+    """Draw, folded, the budgets of published deployments beside this one at their delta."""
     with st.expander("Budgets of published deployments", icon=":material/compare_arrows:"):
         rows = beside_deployments(mu)
         st.dataframe(rows, hide_index=True, width="stretch", alt="Budgets of published deployments")
@@ -253,7 +268,7 @@ def parameter_form(method: Method, key: str, starts: Mapping[str, Any] | None = 
     Args:
         method: its entry.
         key: start of the keys of the fields.
-        starts: values that fields of these names begin with, in place of their defaults.
+        starts: initial values of fields, in place of their defaults.
     """
     fields = dataclasses.fields(method.parameters)
     if not fields:
@@ -277,7 +292,7 @@ def _field(item: dataclasses.Field[Any], key: str, first: Any) -> Any:
     start = at_first(key, value=first)
     if isinstance(item.default, str):
         return st.text_input(max_chars=10_000, **start, **common)
-    # Without limits, beyond which a field keeps its last number in silence: the parameters say what is out of range.
+    # Without limits, since a limited field silently keeps its last number; the parameters check the range.
     form: dict[str, Any] = {"step": 1} if isinstance(item.default, int) else {"format": "%g"}
     return st.number_input(required=True, **form, **start, **common)
 
@@ -287,17 +302,17 @@ def number(
 ) -> Number:
     """Draw a number field and return its number, within its range.
 
-    The field itself has no limits: one that has keeps its last number beyond them, and says nothing.
+    The field itself has no limits, since a limited field silently keeps its last number.
 
     Args:
         place: where to draw it.
-        id: of the control in the table, which may lack a label or help that depend on the data.
-        low: least number that is taken.
-        high: largest number that is taken.
-        start: where it starts; a whole number for whole numbers.
-        at: end of its key, where there are several of it.
-        label: where the table has none.
-        words: of its help, where the table has none.
+        id: of the control in the table.
+        low: smallest number.
+        high: largest number.
+        start: initial number; an integer for integers.
+        at: end of its key, where there are several such controls.
+        label: where the table has none, because it depends on the data.
+        words: help, where the table has none.
     """
     settings = {"label": label, "help": words, **control(id, at)}
     label, settings["label"] = settings["label"], plain(settings["label"])
@@ -309,14 +324,14 @@ def number(
 def number_or_nothing(place: Any, id: str, low: float, high: float, *, start: float | None, at: str) -> float | None:
     """Draw a number field that may be empty; see :func:`number`."""
     settings = control(id, at)
-    # A field that starts with a number cannot be emptied: it starts empty, and its number is put there.
+    # A field that starts with a number cannot be emptied, so it starts empty and the number is set in the session.
     st.session_state.update(at_first(settings["key"], **({} if start is None else {settings["key"]: start})))
     asked = place.number_input(**settings, value=None, format="%g", persist_state="session", placeholder="automatic")
     return None if asked is None else float(_within(place, settings["label"], low, high, asked=asked))
 
 
 def _within(place: Any, label: str, low: Number, high: Number, *, asked: Number) -> Number:
-    """Return a number within its range, and say so where another one was asked for."""
+    """Return the number in the range that is nearest to the given one; draw a note where they differ."""
     taken: Number = min(max(asked, low), high)
     if taken != asked:
         place.caption(f":red[{plain(label)} goes from {low:g} to {high:g}: {taken:g} is taken.]")
@@ -324,18 +339,18 @@ def _within(place: Any, label: str, low: Number, high: Number, *, asked: Number)
 
 
 def keep_within(key: str, low: float, high: float) -> None:
-    """Bring a kept value into a range that another table has: Streamlit raises on one outside."""
+    """Let the stored value of a control be within a new range; Streamlit raises an error for one outside."""
     value = st.session_state.get(key)
     if isinstance(value, int | float) and not low <= value <= high:
         st.session_state[key] = min(max(value, low), high)
 
 
-# Text of the delta of epsilon, one for all pages about a table.
+# Key of the delta of epsilon, one for all pages.
 _DELTA = "release-delta"
 
 
 def epsilon_delta(n: int) -> float:
-    """Return the delta at which epsilon is told of the open tables: what was typed, else that of so many rows."""
+    """Return the delta at which epsilon is stated: as typed, else the default for this many rows."""
     try:
         return Guarantee(1.0, Neighbours.REPLACE_ONE, float(st.session_state[_DELTA])).delta
     except (KeyError, ValueError):
@@ -343,10 +358,10 @@ def epsilon_delta(n: int) -> float:
 
 
 def budget_input(key: str, n: int) -> tuple[Budget, float]:
-    """Draw a total budget in the unit the user thinks in; return it, and the delta of epsilon.
+    """Draw a total budget in a chosen unit; return it, and the delta of epsilon.
 
     Raises:
-        InputError: out of range.
+        InputError: budget or delta is out of range.
     """
     unit = segments(f"{key}-unit", ["mu", "rho", "epsilon"], "mu", on_change=_same_budget, args=(key,))
     starts = {"mu": 1.0, "rho": 0.5, "epsilon": 4.0}
@@ -365,7 +380,7 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
 
 
 def _same_budget(key: str) -> None:
-    """Write the budget that was asked for in the unit that was just chosen: a unit changes no amount."""
+    """Convert the budget to the unit that was just chosen."""
     if f"{key}-asked" in st.session_state:
         mu, delta = st.session_state[f"{key}-asked"]
         unit = st.session_state[f"{key}-unit"]
@@ -374,7 +389,7 @@ def _same_budget(key: str) -> None:
 
 
 def amount(id: str, start: float, at: str = "") -> float:
-    """Draw a budget or a cap; what takes it says what is out of range: a limited field would keep its last number."""
+    """Draw a budget or a cap without limits; see :func:`number`."""
     settings = control(id, at, value=start)
     return float(st.number_input(**settings, format="%g", step=0.1, persist_state="session", required=True))
 
@@ -389,11 +404,11 @@ def _text_number(id: str, start: str) -> float:
 
 
 def guarantee_line(guarantee: Guarantee, *, tables: bool = True) -> str:
-    """Return a person's guarantee in all three units, in one line, and whom it protects.
+    """Return a person's guarantee in all three units, in one line, with its unit of protection.
 
     Args:
         guarantee: the guarantee.
-        tables: whether the line says which two tables are neighbours; else a sentence beside it does.
+        tables: whether the line states the neighbouring tables.
     """
     person, note = guarantee.person, person_note(guarantee.as_dict())
     whom = f": {neighbouring_tables(guarantee.neighbours, guarantee.unit)}" if tables else ""

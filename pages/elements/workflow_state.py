@@ -1,4 +1,4 @@
-"""The thread through the pages: what was chosen so far, and carrying it on."""
+"""State of the work across pages: the current fit, the steps, and the plan that Release starts from."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from pmtcore.releases.release import Request
 from pmtcore.report.words import columns_words, private_words
 from pmtcore.tables.problem import Problem
 
-# Decisions are counted; what is for reading has a page.
+# Steps with a decision have a number, the others a page as their icon.
 _STEP_ICONS = {
     "data": "counter_1",
     "conditioning": "article",
@@ -29,12 +29,12 @@ _STEP_ICONS = {
 
 
 def summary(problem: Problem) -> None:
-    """Draw the fit that is worked on in one line."""
+    """Draw the current fit in one line."""
     st.caption(_fit(problem))
 
 
 def summary_and_others(problem: Problem) -> None:
-    """Draw the fit that is worked on, and beside it the way to another table, on a page without the steps."""
+    """Draw the current fit and the way to another table, on a page without the steps."""
     with st.container(horizontal=True, key="open-table", gap="small", vertical_alignment="center"):
         st.caption(_fit(problem), width="content")
         another_table()
@@ -46,7 +46,7 @@ def another_table() -> None:
 
 
 def _fit(problem: Problem) -> str:
-    """Return the tables and the fit that is worked on, as markdown."""
+    """Return tables and current fit, as markdown."""
     current, public = session(), problem.public
     target = plain(modelled(public.target, problem.positive))
     parts = [
@@ -57,63 +57,63 @@ def _fit(problem: Problem) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def steps(here: str, problem: Problem | None, *, elsewhere: bool = False) -> None:
-    """Draw the steps of the work in one line, each with its state, and the fit that they are about.
+def steps(page: str, problem: Problem | None, *, elsewhere: bool = False) -> None:
+    """Draw the steps of the work in one line, each with its state, and the current fit.
 
     Args:
         here: file name of the page, without its folder and ending.
-        problem: what is worked on; ``None`` while a choice of tables or columns is missing.
-        elsewhere: whether the page is about another fit than the open one, which then has no place in its head.
+        problem: the current one; ``None`` while a choice of tables or columns is missing.
+        elsewhere: whether the page is about another fit, so that the current one is not drawn.
     """
     planned, spent = st.session_state.get("planned"), session().spent
-    size = "" if problem is None else plural(problem.private.n, "row")
+    private_size = "" if problem is None else plural(problem.private.n, "row")
     if problem is not None and problem.unit is not None and problem.unit.column:
-        size = plural(problem.private.n // problem.unit.rows, "person")
-    states = {
-        "data": f"Data: {size or 'something is missing'}",
+        private_size = plural(problem.private.n // problem.unit.rows, "person")
+    labels = {
+        "data": f"Data: {private_size or 'something is missing'}",
         "conditioning": "Conditioning",
         "plan": f"Plan: mu {figure(planned.budget.mu)}" if isinstance(planned, Request) else "Plan",
         "release": f"Release: {made(spent)}" if spent else "Release: not yet",
         "report": "Report",
     }
-    # A number is a decision, and a tick one that was made; Conditioning and Report are for reading.
-    done = {"data": problem is not None, "plan": isinstance(planned, Request) or bool(spent), "release": bool(spent)}
-    if here == "data" and problem is None:  # the later steps were done with tables that are open still, not with these
-        states |= {"plan": "Plan", "release": "Release"}
-        done = {}
+    # A tick marks a decision that was made; Conditioning and Report have none.
+    is_done = {"data": problem is not None, "plan": isinstance(planned, Request) or bool(spent), "release": bool(spent)}
+    if page == "data" and problem is None:  # the later steps were done with tables that are open still, not with these
+        labels |= {"plan": "Plan", "release": "Release"}
+        is_done = {}
     with st.container(horizontal=True, key="steps", gap="small", vertical_alignment="center"):
-        for name, words in states.items():
-            icon = f":material/{'check_circle' if done.get(name) else _STEP_ICONS[name]}:"
-            st.page_link(f"pages/work/{name}.py", label=f"**{words}**" if name == here else words, icon=icon)
-    # A report says itself what it is about: another release than the open fit, often.
-    if here not in ("data", "report") and problem is not None and not elsewhere:
+        for name, words in labels.items():
+            icon = f":material/{'check_circle' if is_done.get(name) else _STEP_ICONS[name]}:"
+            st.page_link(f"pages/work/{name}.py", label=f"**{words}**" if name == page else words, icon=icon)
+    # A report states its own release, which is often of another fit.
+    if page not in ("data", "report") and problem is not None and not elsewhere:
         summary(problem)
 
 
 def made(spent: Sequence[Release]) -> str:
-    """Count releases that may leave, and lab figures."""
-    sound = sum(one.standing is ReleaseStatus.SOUND for one in spent)
+    """Return the numbers of releases that may be published and of lab figures, in words."""
+    sound = sum(release.standing is ReleaseStatus.SOUND for release in spent)
     lab = len(spent) - sound
-    return ", ".join(plural(many, name) for many, name in ((sound, "release"), (lab, "lab figure")) if many)
+    return ", ".join(plural(number, name) for number, name in ((sound, "release"), (lab, "lab figure")) if number)
 
 
 def planned(problem: Problem) -> Request:
-    """Return the plan that was carried on where it suits this problem, else the recommended method at mu 1."""
-    plan = st.session_state.get("planned")
-    if isinstance(plan, Request) and problem.public.family.id in method(plan.method).families:
-        return plan
+    """Return the plan that was made, if its method suits this problem; else the recommended method at mu 1."""
+    request = st.session_state.get("planned")
+    if isinstance(request, Request) and problem.public.family.id in method(request.method).families:
+        return request
     return Request(recommended(problem.public).id, Budget(1.0))
 
 
 def carry(id: str, mu: float) -> None:
-    """Take a plan along: the Release page opens on it."""
+    """Store a plan, with which the Release page starts."""
     request = Request(id, Budget(mu))
     st.session_state["planned"] = request
     fill(request)
 
 
 def changed(problem: Problem, request: Request) -> None:
-    """Plan what the form of Release asks for, so that one method and one budget stand on all pages."""
+    """Store the request of the Release form as the plan, so that all pages have one method and budget."""
     if "planned" in st.session_state:
         st.session_state["planned"] = request
         st.session_state.update(
@@ -125,7 +125,7 @@ def fill(request: Request) -> None:
     """Put a request into the widgets of the Release page.
 
     Raises:
-        InputError: its method is for the lab.
+        InputError: its method cannot be released.
     """
     entry = method(request.method)
     if entry.standing is ReleaseStatus.LAB:
@@ -139,7 +139,7 @@ def fill(request: Request) -> None:
 
 
 def one_or_many() -> None:
-    """Ask, before anything is planned, whether one regression or many questions shall be answered: budgets differ."""
+    """Draw the choice between one regression and many questions, which need different budgets."""
     st.markdown("**What is to be asked of these rows?**")
     left, right = st.columns(2)
     with left:
@@ -150,7 +150,7 @@ def one_or_many() -> None:
         st.caption(MANY)
 
 
-# What one release on Explore answers.
+# What one release on Explore gives.
 MANY = (
     "One budget buys the second moment of all columns. Every linear regression, correlation and test is then free, "
     "each with wider bands than a fit that is released alone. What the page Release releases cannot be explored "
@@ -159,5 +159,5 @@ MANY = (
 
 
 def onward(page: str, label: str) -> None:
-    """Draw the link to the next page of the thread."""
+    """Draw the link to the next step."""
     st.page_link(f"pages/work/{page}.py", label=f"Next: {label}", icon=":material/arrow_forward:")

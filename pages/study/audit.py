@@ -1,11 +1,11 @@
-"""Audit: what each method claims, what an attacker found, and faults that are caught, in one picture."""
+"""Audit: claims of all methods, lower bounds from attacks on them, and planted faults."""
 
 import streamlit as st
 from pandas import DataFrame
 
 from pages.elements import actors
 from pages.elements.controls import control
-from pages.elements.live import redrawn, work
+from pages.elements.live import progress, redrawn, work
 from pages.elements.session import current_problem
 from pages.elements.widgets import badge, chart, errors_shown, frame, number, picture
 from pmtcore.auditing import attacks
@@ -26,7 +26,7 @@ A_MOMENT = 0.3
 
 
 def record() -> AuditRecord:
-    """Return this session's results over those that are stored."""
+    """Return the stored results, replaced by those of this session."""
     if KEY not in st.session_state:
         st.session_state[KEY] = stored() or AuditRecord("never", {})
     current: AuditRecord = st.session_state[KEY]
@@ -39,7 +39,7 @@ def keep(audits: dict[str, Audit], computed: str) -> None:
 
 
 def sweep() -> None:
-    """Audit everything anew: progress, Stop, results kept."""
+    """Draw the button that audits everything, or the running audit."""
     if SWEEP in st.session_state:
         redrawn(running, A_MOMENT)
     elif st.button(**control("audit-all")):
@@ -51,13 +51,12 @@ def sweep() -> None:
 
 
 def running() -> bool:
-    """Draw progress and Stop, and audit for a moment; return whether some are left."""
+    """Draw progress and Stop, and audit for a moment; return whether work is left."""
     run: Sweep | None = st.session_state.get(SWEEP)
     if run is None:
         return False
-    st.progress(run.share, f"{run.share:.0%} done" + (f", now {run.next}" if run.live else ""))
-    if st.button(**control("audit-stop")):
-        run.stop()
+    words = f"{run.share:.0%} done{f', now {run.next}' if run.live else ''}"
+    progress(run.share, words, "audit-stop", run.stop)
     work(run.step, A_MOMENT)
     job_slots.note(run, run.live)
     if not run.live:
@@ -70,7 +69,7 @@ def running() -> bool:
 
 
 def overview() -> None:
-    """Draw all results in one picture over one sortable table."""
+    """Draw all results as a picture and a table."""
     current = record()
     st.markdown(
         f"{badge(Label.LAB)} **{figures.tally(current.audits)}** Claimed mu = 1; {TRIALS:,} runs of each, bounds at "
@@ -93,7 +92,7 @@ def _named(id: str) -> str:
 
 
 def details(id: str, result: Audit | None) -> None:
-    """Draw what a method claims and why, or what was planted, and the attack on it."""
+    """Draw the claim of a method, or a planted fault, and the attack on it."""
     if id in FAULTS:
         st.markdown(f"Planted: {FAULTS[id].words}. The audit must find it.")
     else:
@@ -106,14 +105,14 @@ def details(id: str, result: Audit | None) -> None:
 
 
 def tested(result: Audit, key: str) -> None:
-    """Draw the test that an audit counted."""
+    """Draw the test of an audit."""
     alt = "The audit's test against the claim's curve"
     words = f"Tables: {result.pair}. Lower bound at {percent(result.confidence)} confidence, {result.trials:,} runs."
     chart(figures.points(result), key, alt, figures.table([result]), label=Label.LAB, words=words)
 
 
 def _first(ids: list[str]) -> int:
-    """Return where the list starts: at what one would release with from the open tables."""
+    """Return the position of the recommended method of the open tables; 0 without one."""
     try:
         return ids.index(recommended(current_problem().public).id)
     except (InputError, ValueError):
@@ -121,7 +120,7 @@ def _first(ids: list[str]) -> int:
 
 
 def one() -> None:
-    """Run one now."""
+    """Draw the form that audits one method, and its result."""
     st.header("Audit one method")
     ids = [entry.id for entry in methods() if entry.role != "reference"]
     left, right = st.columns(2)
@@ -137,7 +136,7 @@ def one() -> None:
 
 
 def published() -> None:
-    """Draw attacks on paper C's symbol and noise, paper D's selection and weights, and on ours."""
+    """Draw attacks on steps of papers C and D as printed, and on the sound methods."""
     st.header("Attacks on published steps")
     st.markdown(
         "Errata as attacks: each step as printed, on two neighbouring tables, and the sound method here on the same "

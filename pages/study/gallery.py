@@ -1,4 +1,4 @@
-"""Gallery: the papers' experiments, what they say beside what came out."""
+"""Gallery: the experiments of the papers, with their claims and the recomputed results."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.elements import actors, gallery_wall
 from pages.elements.controls import control, pick
-from pages.elements.live import redrawn, work
+from pages.elements.live import progress, redrawn, work
 from pages.elements.widgets import chart, errors_shown
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -29,7 +29,7 @@ KEY = "gallery-run"
 
 
 def choose() -> Figure:
-    """Draw which figure is open; the link names it."""
+    """Draw the choice of the figure, which the address names; return it."""
     ids = [entry.id for entry in figures()]
     stored = next((id for id in ids if load_stored(figure(id))), ids[0])
     asked = st.query_params.get("figure", stored)
@@ -75,11 +75,11 @@ _BOXES: dict[Answer, Callable[..., object]] = {
 
 
 def answered(verdict: Sequence[Mapping[str, Any]], unanswered: Sequence[OpenClaim]) -> None:
-    """Draw the paper's claims with their answers and the settings these depend on, then this project's claims.
+    """Draw the paper's claims with answers and the settings that these depend on, then this project's claims.
 
     Args:
         verdict: answers of the figure's claims.
-        unanswered: those without an answer, which say how many trials would give one.
+        unanswered: claims without an answer, with the number of trials that would give one.
     """
     st.header("What the paper says, and what came out")
     if not boxes(pictures.verdicts(verdict, unanswered)):
@@ -94,7 +94,7 @@ def answered(verdict: Sequence[Mapping[str, Any]], unanswered: Sequence[OpenClai
 
 
 def boxes(verdicts: Sequence[pictures.Verdict]) -> bool:
-    """Draw a box for each claim: the answer, and a line for each comparison; return whether there is one."""
+    """Draw a box for each claim, with the answer and a line for each comparison; return whether there is a claim."""
     for one in verdicts:
         lines = "".join(f"\n* {plain(line)}" for line in one.lines)
         setting = f" ({one.reason})" if one.reason else ""
@@ -103,7 +103,7 @@ def boxes(verdicts: Sequence[pictures.Verdict]) -> bool:
 
 
 def explained(chosen: Figure) -> None:
-    """Draw what the methods do, and what of the print the figure departs from."""
+    """Draw descriptions of the methods, and errata that concern the figure."""
     with st.expander("Methods in this figure", icon=":material/function:"):
         for id in chosen.methods:
             entry = method(id)
@@ -117,7 +117,7 @@ def explained(chosen: Figure) -> None:
 
 
 def start(chosen: Figure) -> None:
-    """Draw buttons that recompute, each with the time that it takes."""
+    """Draw buttons that recompute the figure, with the time that each takes."""
     record = load_stored(chosen)
     row = st.container(horizontal=True)
     waits = [pictures.wait_words(record, count) for count in (chosen.quick, chosen.trials)]
@@ -136,7 +136,7 @@ def start(chosen: Figure) -> None:
 
 
 def advance(steps: Iterator[float], alone: Lock) -> bool:
-    """Do some work; return whether some is left. A run that a newer one overtook goes on."""
+    """Compute for a moment; return whether work is left. If another run of the page computes, nothing is done."""
     if not alone.acquire(blocking=False):
         return True
     try:
@@ -147,12 +147,11 @@ def advance(steps: Iterator[float], alone: Lock) -> bool:
 
 def live() -> bool:
     """Draw progress and Stop, and compute for a moment; return whether work is left."""
-    if KEY not in st.session_state:  # ended by a run that this one overtook
+    if KEY not in st.session_state:  # another run of the page ended it
         return False
     made, steps, alone = st.session_state[KEY]
-    st.progress(min(made.share, 1.0), f"{percent(made.share)} of {plural(made.trials or 0, 'trial')}")
-    if st.button(**control("gallery-stop")):
-        made.stop()
+    words = f"{percent(made.share)} of {plural(made.trials or 0, 'trial')}"
+    progress(made.share, words, "gallery-stop", made.stop)
     job_slots.note(made)
     if advance(steps, alone):
         return True
@@ -166,7 +165,7 @@ def live() -> bool:
 
 
 def opened() -> None:
-    """Draw the figure that the address names."""
+    """Draw the open figure."""
     current = choose()
     place = plain(current.source.split(", ", 1)[1])
     st.markdown(f"**{place}** of {gallery_wall.cited(current.id[0])}. {plain(current.words)}")

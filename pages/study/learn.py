@@ -1,4 +1,4 @@
-"""Learn: lessons, each with a knob, a picture, one sentence, a question and its answer; a link opens any state."""
+"""Learn: lessons with controls, a picture, a sentence, a question and its answer; the address has their state."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ LINKED: dict[str, Any] = {"bind": "query-params"}
 
 
 def moved(knob: Knob) -> object:
-    """Draw one knob, whose place is in the link; return its place."""
+    """Draw one control, whose value is in the address; return the value."""
     common: dict[str, Any] = {"key": knob.key, "help": knob.words, **LINKED}
     if isinstance(knob.start, bool):
         return st.toggle(knob.label, knob.start, **common)
@@ -29,7 +29,7 @@ def moved(knob: Knob) -> object:
 
 
 def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> str:
-    """Draw a choice, one line for each, whose id is in the link."""
+    """Draw a choice, whose id is in the address; return the id."""
     ids = list(titles)
     asked = st.query_params.get(key, "")
     start = at_first(key, index=ids.index(asked) if asked in ids else 0)
@@ -40,7 +40,7 @@ def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> s
 
 
 def show(demo: Demo, shown: LessonView) -> None:
-    """Draw the picture under the sentence to take away, in large print without its table: a hall reads none."""
+    """Draw the picture under the main sentence; in large print without its table."""
     if st.session_state.get("projector"):
         with st.container(key="lesson-sentence"):
             st.header(f"{badge(Label.LAB)} {plain(shown.sentence)}", anchor=False)
@@ -51,7 +51,7 @@ def show(demo: Demo, shown: LessonView) -> None:
 
 
 def onward(demo: Demo, note: str) -> None:
-    """Draw what else is to be said of the picture, and the way on."""
+    """Draw the note on the picture, and a link to a page on its subject."""
     if note:
         st.caption(note)
     if demo is DEMOS["retrieval"]:
@@ -63,31 +63,31 @@ def onward(demo: Demo, note: str) -> None:
 
 
 def attacked() -> None:
-    """Draw the attack on the retrieved budget as published, and on ours."""
+    """Draw the attack on the retrieved budget as published, and on the sound method."""
     with st.expander("As published, and attacked", icon=":material/bug_report:"):
         for attack in (attacks.attack("vs-plus"), attacks.attack("vs-plus", "napp-public")):
             (st.error if attack.wins else st.success)(attack.sentence)
 
 
 def moved_all(demo: Demo) -> LessonView:
-    """Draw a lesson's knobs; return what follows from them."""
+    """Draw a lesson's controls; return its picture and sentence for their values."""
     if demo is DEMOS["leaks"]:
         return demo.show(linked_choice("Mistake", MISTAKES, "mistake", "Each claims mu = 1 and does not keep it."))
     return demo.show(*[moved(knob) for knob in demo.knobs])
 
 
 def opened() -> Lesson | None:
-    """Return the lesson that the address names: going back there goes back here."""
+    """Return the lesson that the address names; ``None``: none."""
     return LESSONS.get(st.query_params.get("lesson", ""))
 
 
 def open_lesson(id: str) -> None:
-    """Open a lesson, or all of them where no id is given; the knobs of the one before leave the address."""
+    """Open a lesson, or the list of all for an empty id; values of other controls are removed from the address."""
     st.query_params.from_dict({"lesson": id} if id else {})
 
 
 def ways(lesson: Lesson, large: bool) -> None:
-    """Draw title, the ways to the other lessons, and large print: in one line there, which leaves room below."""
+    """Draw title, links to the other lessons, and the switch of large print, where they are in one line."""
     ids = list(LESSONS)
     at = ids.index(lesson.id)
     title = f"{at + 1}. {lesson.title}"
@@ -122,7 +122,7 @@ else:
     with st.container(key="large-print" if large else "lesson-print"):
         ways(lesson, large)
         with figure_first("lesson"):
-            # In large print what fills a projector is the picture: what a word means stands below it.
+            # In large print the meaning of words is below the picture, which fills the projector.
             meaning = st.container()
             controls, stage = st.columns([2, 5], gap="large")
             with controls:
@@ -131,7 +131,7 @@ else:
                 shown = moved_all(demo)
                 with later(st, "question"):
                     st.markdown(f"**Question.** {lesson.question}")
-                    # It moves neither knobs nor picture; the key names the lesson: an open answer closes with it.
+                    # The key has the lesson, so that its answer is closed in another one.
                     asked = st.toggle("Answer", key=f"answer-{lesson.id}", help="It moves neither knobs nor picture.")
                     if asked and not large:
                         st.markdown(lesson.answer)

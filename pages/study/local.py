@@ -1,4 +1,4 @@
-"""Local model: every row randomized by its owner; what that costs beside a trusted curator."""
+"""Local model: every row is randomized by its owner; compared with a trusted curator."""
 
 import json
 import math
@@ -6,7 +6,7 @@ import math
 import streamlit as st
 
 from pages.elements.controls import control, segments
-from pages.elements.live import redrawn, work
+from pages.elements.live import progress, redrawn, work
 from pages.elements.session import named_tables, session
 from pages.elements.widgets import badge, chart, curator_may_show, figure_first, later, on_tables
 from pmtcore.auditing.central_vs_local import CentralVsLocal, papers_local
@@ -17,6 +17,7 @@ from pmtcore.base.numbers import listing
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES
 from pmtcore.local import setup
+from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
 from pmtcore.methods.registry import method
@@ -33,27 +34,27 @@ A_MOMENT = 1.5
 
 
 def ask_epsilon() -> float:
-    """Draw the budget of each report; return it."""
+    """Draw the epsilon of each report; return it."""
     chosen = st.select_slider(**control("local-epsilon"), options=[0.5, 1.0, 2.0, 4.0, 8.0, 16.0], value=4.0)
     return float(chosen)
 
 
+def configuration_for(problem: Problem, epsilon: float) -> Configuration:
+    """Return the configuration of a collection of whitened scores at this epsilon."""
+    return setup.whitened(problem.public, problem.private.n, 1.0, "privunit", bound=0.0, epsilon=epsilon)
+
+
 def collect(problem: Problem, epsilon: float) -> None:
-    """Draw what a device would be sent, and what it would send back."""
+    """Draw the configuration of a collection, and the commands."""
     st.header("A collection from devices")
-    made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", bound=0.0, epsilon=epsilon)
+    configuration = configuration_for(problem, epsilon)
     st.markdown(
-        f"{badge(Label.PUBLIC)} Each device sends **{made.dimension}** numbers, purely **{epsilon:g}**-private in its "
-        f"own row (any two rows of one person are told apart with odds of at most {math.exp(epsilon):,.0f} to 1)."
+        f"{badge(Label.PUBLIC)} Each device sends **{configuration.dimension}** numbers, purely "
+        f"**{epsilon:g}**-private in its own row. A report changes the odds between any two rows that the device "
+        f"may have by a factor of at most {math.exp(epsilon):,.0f}."
     )
-    st.download_button(
-        "Configuration for the devices (JSON)",
-        json.dumps({**made.as_dict(), "family": problem.public.family.id, "positive": problem.choices.positive}),
-        "local-configuration.json",
-        "application/json",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    fields = {**configuration.as_dict(), "family": problem.public.family.id, "positive": problem.choices.positive}
+    st.download_button(**control("local-configuration"), data=json.dumps(fields))
     with st.expander("On the command line", icon=":material/terminal:"):
         st.code(
             "python -m pmtcore local randomize --config local-configuration.json --rows own.csv --out reports.jsonl\n"
@@ -65,12 +66,12 @@ def collect(problem: Problem, epsilon: float) -> None:
 
 
 def fit_another(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
-    """Draw many losses from one collection (remark 16), simulated with a seed that undoes the noise."""
+    """Draw fits of several losses from one collection (remark 16), simulated with a known seed."""
     st.header("Fit another model, no further cost")
     epsilon = float(st.session_state["local-epsilon"])
     if st.session_state.get("local-collected", ("",))[0] != (*mark, epsilon):
-        made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", bound=0.0, epsilon=epsilon)
-        plan = LocalPlan(problem.public, problem.private.n, made.mu, made, WhitenedParameters(randomizer="privunit"))
+        configuration, parameters = configuration_for(problem, epsilon), WhitenedParameters(randomizer="privunit")
+        plan = LocalPlan(problem.public, problem.private.n, configuration.mu, configuration, parameters)
         with st.spinner("One collection from every device", show_time=True):
             outcome = plan.run(problem.private, SeededNoise(1), 1)
         st.session_state["local-collected"] = ((*mark, epsilon), outcome)
@@ -87,7 +88,7 @@ def fit_another(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
 
 
 def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -> CentralVsLocal:
-    """Return the simulation for these tables and this axis: the one that is under way, or a new one."""
+    """Return the simulation for these tables and this axis: the running one, or a new one."""
     last: tuple[tuple[str, ...], CentralVsLocal] | None = st.session_state.get("local-run")
     if last is None or last[0] != key:
         n = problem.private.n
@@ -100,32 +101,30 @@ def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -
 
 
 def so_far(run: CentralVsLocal) -> QuickComparison:
-    """Return the figures of a simulation so far."""
+    """Return the results of a simulation so far."""
     return QuickComparison(
         run.summaries().reveal(Curator("shown on the Local page, harmless or curator")), TRIALS, run.is_typical
     )
 
 
 def live(run: CentralVsLocal, key: tuple[str, ...], kind: Label, axis: str) -> bool:
-    """Draw progress, Stop and the picture so far; return whether it goes on. The end is kept where it harms nobody."""
+    """Draw progress, Stop and the picture so far; return whether work is left. Results on tables for study stay."""
     if run.live:
-        left, right = st.columns([5, 1], vertical_alignment="center")
-        left.progress(run.share, f"Simulating every device: {run.share:.0%} done")
-        right.button(**control("local-stop"), on_click=run.stop)
+        progress(run.share, f"Simulating every device: {run.share:.0%} done", "local-stop", run.stop)
     picture(so_far(run), kind, axis, run)
-    work(run.step, A_MOMENT)  # after the picture, which else would wait for it
+    work(run.step, A_MOMENT)  # after the picture, so that it appears first
     if not run.live and kind is Label.LAB and not run.stopped:
         remember(key, lambda: so_far(run))
     return run.live
 
 
 def picture(shown: QuickComparison, kind: Label, axis: str, run: CentralVsLocal | None = None) -> None:
-    """Draw central and local along the axis; axes and legend of a run are those of its end."""
+    """Draw central and local methods along the axis; axes and legend are those of the complete run."""
     methods, places = (run.methods, run.places) if run is not None else ((), ())
-    # The sentence speaks of the epsilon that the slider above has.
+    # The sentence is about the epsilon of the slider above.
     at = float(st.session_state["local-epsilon"]) if axis == "epsilon" else None
     alt = f"Distance to the fit without privacy against {axis}, central and local"
-    # Sentences about a part of the places would change under the reader.
+    # During a run the sentence would change.
     compared = "" if run and run.live else comparison_words(shown.summaries, axis, at)
     words = f"{_trusted(shown)}{compared}" or "No simulated release yet."
     drawn = figures.comparison(shown.summaries, axis, methods=methods, places=places, measure=shown.measure)
@@ -134,7 +133,7 @@ def picture(shown: QuickComparison, kind: Label, axis: str, run: CentralVsLocal 
     if at is not None:
         drawn.add_vline(x=at, line={"color": QUIET, "dash": "dash"})
     table = figures.comparison_table(shown.summaries)
-    # What is said stands below the picture, whose axis is then on the first screen of a projector.
+    # The sentence is below the picture, so that the axis is on the first screen of a projector.
     drawn.update_layout(height=370)
     chart(drawn, "local-comparison", alt, table, label=kind)
     st.markdown(f"{badge(kind)} {plain(words)}")
@@ -153,7 +152,7 @@ def _with_curator(shown: QuickComparison) -> list[str]:
 
 
 def _trusted(shown: QuickComparison) -> str:
-    """Say which of the methods have a curator."""
+    """Return a sentence on which methods have a curator; empty where none has."""
     names = [title(id) for id in _with_curator(shown)]
     return f"With a curator: {listing(names)}; the others trust nobody. " if names else ""
 
@@ -164,7 +163,7 @@ def ask_axis() -> str:
 
 
 def draw_comparison(problem: Problem, mark: tuple[str, ...], kind: Label, axis: str) -> None:
-    """Draw central and local at equal epsilon."""
+    """Draw the comparison of central and local methods at equal epsilon."""
     epsilon = float(st.session_state["local-epsilon"])
     key = ("local", *mark, axis, repr(epsilon if axis != "epsilon" else 0.0))
     finished = remembered(key) if kind is Label.LAB else None
@@ -179,7 +178,7 @@ def draw_comparison(problem: Problem, mark: tuple[str, ...], kind: Label, axis: 
 
 
 def example() -> tuple[Problem, tuple[str, ...]]:
-    """Return the synthetic demo with labels, for tables whose target is not a label."""
+    """Return the problem of the synthetic demo with labels, and its key."""
     if "local-example" not in st.session_state:
         tables = named_tables("demo-labels")
         made = prepare(tables.private, tables.public, tables.first, lab_reasons=tables.lab_reasons)
@@ -189,7 +188,7 @@ def example() -> tuple[Problem, tuple[str, ...]]:
 
 
 def page(current: Problem) -> None:
-    """Draw the whole page: on the open tables where they have labels, else on the demo that has."""
+    """Draw the whole page, on the open tables if their target is a label, else on the demo with labels."""
     tables = session().tables
     mark: tuple[str, ...] = (tables.key if tables else "", repr(current.choices))
     study = session().studied

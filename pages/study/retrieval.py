@@ -1,4 +1,4 @@
-"""Retrieved budget: planned, spent on noise, spent on the Jacobian, given back; and selection under noise."""
+"""Retrieved budget: planned, spent on noise and on the Jacobian, and retrieved; and selection under noise."""
 
 import streamlit as st
 
@@ -39,7 +39,7 @@ def ask() -> tuple[RetrievalPlan, float]:
 
 
 def numbers(plan: RetrievalPlan, split: BudgetSplit) -> None:
-    """Draw the parts and the guarantee, its relation in words and converted; each amount is in one figure alone."""
+    """Draw the parts of epsilon, and the guarantee in words and converted."""
     recycled = split.retrieved if split.choice == "recycle" else 0.0
     back = {"recycle": "Example: retrieved, used for smaller noise", "return": "Example: retrieved, returned"}
     parts = (
@@ -77,7 +77,7 @@ _OWN = "the open table"
 
 
 def own_table() -> Problem | None:
-    """Return the open tables, where the methods suit them and the figures may be on this screen."""
+    """Return the problem of the open tables, if the methods can be used on it."""
     opened = session().problem
     if opened is None or opened.public.rows is None:
         return None
@@ -85,7 +85,7 @@ def own_table() -> Problem | None:
 
 
 def selected(kind: str, epsilon: float, lam: float) -> tuple[SelectionStudy, Label] | None:
-    """Return the selections and their label; ``None`` where the open table is for the curator alone."""
+    """Return the selections and their label; ``None`` where they may not be shown."""
     if kind != _OWN:
         return study(kind, epsilon, lam), Label.LAB
     opened = own_table()

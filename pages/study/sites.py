@@ -1,4 +1,4 @@
-"""Sites: what several institutions would find together, by their number and by who may collude; spends nothing."""
+"""Sites: predictions for a study of several institutions, its files and its commands; spends nothing."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -44,14 +44,14 @@ from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import read_table
 
 _MUS = [0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0]
-# What coordinator and sites type.
+# Commands of coordinator and sites.
 _STEPS = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").strip()
-_NAMES = ["north", "south", "west"]  # of an example
-_FEWEST_ROWS = 10  # of a site of an example
+_NAMES = ["north", "south", "west"]  # of the sites of the example
+_FEWEST_ROWS = 10  # of each of them
 
 
 def ask(problem: Problem) -> tuple[str, str, float, list[Site]]:
-    """Return method, coefficient, budget and the sites with their rows."""
+    """Draw the controls; return method, coefficient, budget, and the sites with their rows."""
     first, second, third, fourth = st.container(key="pairs-sites").columns([4, 2, 2, 4])
     known = plannable(problem.public, METHODS)
     ids = [id for id in METHODS if id in known]
@@ -64,7 +64,7 @@ def ask(problem: Problem) -> tuple[str, str, float, list[Site]]:
 
 
 def creation(id: str, mu: float, sites: Sequence[Site]) -> Study | None:
-    """Ask for the rest of a study, and give its file; return the study."""
+    """Draw the other settings of a study and the download of its file; return the study."""
     st.caption(unbroken(f"Method, budget and sites are those above: {option(id)}, mu = {figure(mu)}."))
     public = st.file_uploader(**control("sites-public"))
     if public is None:
@@ -80,7 +80,7 @@ def creation(id: str, mu: float, sites: Sequence[Site]) -> Study | None:
     least = number(left, "sites-least", 2, MOST_SITES, start=2)
     colluders = number(right, "sites-colluders", 0, MOST_SITES - 1, start=1)
     effects = last.toggle(**control("sites-effects"))
-    # Made once for what is asked: each study has a random mark, and the file that was sent has to keep its own.
+    # Created once for the same settings: each study has a random mark, which the file sent to sites must keep.
     asked = (public.file_id, title, target, tuple(sites), least, colluders, effects, id, mu)
     if st.session_state.get("sites-made", ((),))[0] != asked:
         more: StudySettings = {"least": int(least), "colluders": int(colluders), "site_effects": effects}
@@ -101,7 +101,7 @@ def creation(id: str, mu: float, sites: Sequence[Site]) -> Study | None:
 
 
 def agreed() -> None:
-    """Show how far a study is, from its file, what sites sent back, and the messages."""
+    """Draw the progress of a study from its file, the replies of sites, and the messages."""
     file = st.file_uploader(**control("sites-file"))
     left, right = st.columns(2)
     joined = left.file_uploader(**control("sites-joined"))
@@ -122,13 +122,11 @@ def agreed() -> None:
             f"Opened: {plural(len(progress.passes), 'pass', 'passes')}, the last one of {progress.passes[-1]} sites."
         )
     if joined and SiteState.INVITED not in progress.states:
-        st.download_button(
-            "Study with all keys", progress.study.as_json(), "study.json", "application/json", on_click="ignore"
-        )
+        st.download_button(**control("sites-all-keys"), data=progress.study.as_json())
 
 
 def steps(problem: Problem, id: str, mu: float, sites: Sequence[Site], *, study: Study | None) -> None:
-    """Draw what coordinator and sites type, for the study that was made above or for the sites that were named."""
+    """Draw the commands of coordinator and sites, for the study that was created or for the sites above."""
     sites = study.sites if study else sites
     st.header("Step by step")
     st.markdown(
@@ -151,14 +149,14 @@ def steps(problem: Problem, id: str, mu: float, sites: Sequence[Site], *, study:
 
 
 def section(title: str, icon: str, draw: Callable[[], Study | None]) -> Study | None:
-    """Draw a part of the page in a fold; what is wrong with its files is said there."""
+    """Draw a folded part of the page with its errors; return what it returns."""
     with st.expander(title, icon=f":material/{icon}:", key=f"section-{icon}"), errors_shown():
         return draw()
     return None
 
 
 def page(problem: Problem) -> None:
-    """Draw the picture, what moves it, and the commands of a real study."""
+    """Draw the predictions with their controls, and the parts of a study."""
     with figure_first("sites"):
         id, coefficient, mu, sites = ask(problem)
         rows, place = [site.rows for site in sites], problem.public.names.index(coefficient)

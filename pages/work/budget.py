@@ -1,4 +1,4 @@
-"""Budget: the ledger, what was spent on which data set, and what is left."""
+"""Budget: the ledger, with the spends of each data set and what is left of its cap."""
 
 import json
 from collections.abc import Mapping
@@ -6,9 +6,10 @@ from collections.abc import Mapping
 import streamlit as st
 
 from pages.elements.actors import actor, require
-from pages.elements.agreements import answers
+from pages.elements.agreements import answer_forms
 from pages.elements.controls import control
 from pages.elements.curate import forms
+from pages.elements.ledger_form import server_ledger
 from pages.elements.session import session
 from pages.elements.widgets import badge, chart, errors_shown
 from pmtcore.accounting.budgets import PERSON, Guarantee, compose
@@ -16,7 +17,7 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure, listing, plural, power_of_ten
 from pmtcore.base.roles import Action
-from pmtcore.ledger.log import Account, Ledger, default_url
+from pmtcore.ledger.log import Account
 from pmtcore.releases.record import Release
 from pmtcore.releases.retrieval import retrieved
 from pmtcore.report.figures import budget as figures
@@ -24,13 +25,13 @@ from pmtcore.report.figures import release as tradeoff
 from pmtcore.report.ledger_words import balance, short_mark
 
 _HEAD = (
-    "Events: caps, spends and what became of them. Mark: the beginning of a fingerprint of the whole log, which each "
-    "report has too. Note it down elsewhere: then nobody can cut events off unnoticed."
+    "Events: caps, spends and their results. Mark: the beginning of a digest of the whole log, which each report has "
+    "too. Keep it elsewhere: then no event can be removed unnoticed."
 )
 
 
-def account_page(ledger: Ledger, account: Account) -> None:
-    """Draw one data set."""
+def account_page(account: Account) -> None:
+    """Draw the account of one data set."""
     st.markdown(f"{badge(Label.PUBLIC)} **{plain(balance(account))}**")
     for unit in account.units:
         st.caption(plain(unit.words))
@@ -70,23 +71,16 @@ def account_page(ledger: Ledger, account: Account) -> None:
 
 
 def taken_along(account: Account) -> None:
-    """Draw the way to the reports of these releases, and their account as a file."""
+    """Draw a link to the reports of these releases, and a download of their account."""
     if not actor().may(Action.REPORT) or not any(entry.record is not None for entry in account.entries):
         return
     left, right = st.columns(2, vertical_alignment="center")
     left.page_link("pages/work/report.py", label="Reports of these releases", icon=":material/description:")
-    right.download_button(
-        "Ledger of this data set (JSON)",
-        json.dumps(account.as_dict(), indent=1),
-        "ledger.json",
-        "application/json",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    right.download_button(**control("budget-account"), data=json.dumps(account.as_dict(), indent=1))
 
 
 def unwritten(written: set[str]) -> None:
-    """Draw what this session spent and no ledger has: lab figures; their reports are on Report.
+    """Draw this session's spends that are in no ledger: those of lab figures.
 
     Args:
         written: keys of the spends that the ledger has.
@@ -110,7 +104,7 @@ def unwritten(written: set[str]) -> None:
 
 
 def of_open_table(accounts: Mapping[str, Account]) -> int:
-    """Return the place of the data set that the open table was last released under, else of the newest spend."""
+    """Return the position of the data set of the last release from the open table, else of the newest spend."""
     opened = session()
     here = (
         [] if opened.tables is None else [id for id, at in opened.sources.items() if at == opened.tables.private.sha256]
@@ -127,7 +121,7 @@ def of_open_table(accounts: Mapping[str, Account]) -> int:
 def page() -> None:
     """Draw the whole page."""
     require(Action.READ_LEDGER)
-    ledger = Ledger(default_url())
+    ledger = server_ledger()
     accounts = {account.dataset: account for account in ledger.accounts()}
     checked = ledger.verify()
     if checked["intact"] and checked["events"]:
@@ -140,13 +134,13 @@ def page() -> None:
     unwritten({entry.key for account in accounts.values() for entry in account.entries})
     if accounts:
         name = st.selectbox(**control("budget-dataset"), options=list(accounts), index=of_open_table(accounts))
-        account_page(ledger, accounts[name])
+        account_page(accounts[name])
     else:
         st.info(
             "The ledger is empty. A release from your own tables is written here before a private row is used.",
             icon=":material/info:",
         )
-    answers()
+    answer_forms()
     forms(ledger, list(accounts))
 
 

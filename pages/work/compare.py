@@ -1,4 +1,4 @@
-"""Compare: repeated trials in the lab, error against budget."""
+"""Compare: errors of repeated releases in the lab, against the budget or another setting."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements import runs, workflow_state
 from pages.elements.controls import control, pick, segments
-from pages.elements.live import redrawn, work
+from pages.elements.live import progress, redrawn, work
 from pages.elements.session import quick, session
 from pages.elements.widgets import (
     chart,
@@ -30,15 +30,15 @@ from pmtcore.report.names import option
 from pmtcore.report.words import comparison_words
 from pmtcore.tables.problem import Problem
 
-# Rows of the form below the methods, at most.
+# Most rows of the form below the methods.
 _ROWS = 4
-# Ends of the budgets that are tried at first.
+# Initial range of budgets.
 FIRST_PLACES = (0.1, 10.0)
 SCALES = {"none": "as they are", "z": "z-scores, as in the papers", "minmax": "to [0, 1]", "max": "by the largest"}
 
 
 def _places(problem: Problem, axis: str, cells: Iterator[DeltaGenerator]) -> tuple[float, float, int, float]:
-    """Draw the range on the axis, how many places, and the budget where the axis is another."""
+    """Draw the range of the axis, the number of its values, and the budget unless that is the axis."""
     d, m = problem.public.d, problem.public.m or 0
     ranges: dict[str, tuple[float, float]] = {
         "budget": FIRST_PLACES,
@@ -58,25 +58,25 @@ def _places(problem: Problem, axis: str, cells: Iterator[DeltaGenerator]) -> tup
 
 
 def offered(problem: Problem, axis: str) -> list[Method]:
-    """Return the methods that suit the tables and whose errors change along the axis."""
+    """Return the methods for these tables whose errors change along the axis."""
     entries = [e for e in methods_for(problem.public) if e.gives_coefficients and e.same_target and e.role == "method"]
     return [entry for entry in entries if errors_depend_on_axis(entry, problem.public, axis)]
 
 
 def against(problem: Problem) -> str:
-    """Draw what changes from left to right, as far as some method changes with it; return it."""
+    """Draw the choice of the horizontal axis, among those along which some method changes; return it."""
     axes = [axis for axis in AXES if axis != "epsilon" and offered(problem, axis)]
-    if st.session_state.get("compare-axis") not in axes:  # kept from a table with other methods
+    if st.session_state.get("compare-axis") not in axes:  # from a table with other methods
         st.session_state.pop("compare-axis", None)
     run = runs.find()
     return segments("compare-axis", axes, "budget" if run is None else run.axis)
 
 
 def controls(problem: Problem, axis: str) -> None:
-    """Draw what to run; start a comparison."""
+    """Draw the form of a comparison, and start it."""
     with st.form("compare-form"):
         chosen = _methods(problem, axis)
-        # Two in a row, made as they are needed: the button stands on the first screen.
+        # Two in a row, created as needed, so that the button is on the first screen.
         cells = (column for _ in range(_ROWS) for column in st.columns(2))
         low, high, count, mu = _places(problem, axis, cells)
         trials, seed, scale = _trials(cells)
@@ -88,17 +88,17 @@ def controls(problem: Problem, axis: str) -> None:
         if axis != "budget":
             places = {"mus": [mu], "axis": axis, "values": grid(low, high, count, integers=axis not in ("penalty",))}
         run = Comparison(rescaled(problem, scale), chosen, trials=trials, seed=seed, typical=True, **places)
-        names = {"mus": "mu"}  # as the package's own compare calls it
+        names = {"mus": "mu"}  # name of the argument in the package's compare
         asked = {names.get(name, name): value for name, value in places.items()}
         asked |= {"methods": chosen, "trials": trials, "seed": seed, "scale": scale, "typical": run.is_typical}
         runs.start(run, reproduce.compared(problem.choices.as_dict(), **asked))
 
 
 def _methods(problem: Problem, axis: str) -> list[str]:
-    """Draw the methods that the axis moves; return the chosen ids, the public fit with them."""
+    """Draw the choice of methods that change along the axis; return their ids and that of the public fit."""
     entries = offered(problem, axis)
     first = [entry.id for entry in entries if entry.at_first or entry.id == recommended(problem.public).id]
-    # An axis with methods of its own has a list of its own: what is chosen in one may not be in the other.
+    # An axis with other methods has another control, since chosen ones may not be in its list.
     own = "" if len(entries) == len(offered(problem, "budget")) else f"-{axis}"
     chosen = st.multiselect(
         **control("compare-methods", f"-{problem.public.family.id}{own}"),
@@ -120,23 +120,22 @@ def _trials(cells: Iterator[DeltaGenerator]) -> tuple[int, int, Any]:
 
 
 def advance(run: Comparison, seconds: float = 0.4) -> None:
-    """Do some work; what is done is kept."""
+    """Compute for some seconds."""
     work(run.step, seconds)
     job_slots.note(run, run.live)
 
 
 def live() -> bool:
-    """Draw progress, Stop and the picture so far; return whether the run goes on.
+    """Draw progress, Stop and the picture so far; return whether work is left.
 
-    What can be clicked is drawn before the work, so that it stays under the pointer.
+    Controls are drawn before the computation, so that they can be clicked during it.
     """
     run = session().comparison
     if run is None:
         return False
     if run.live:
         left = "" if run.seconds_left is None else f", about {max(run.seconds_left, 1):.0f} s of computing left"
-        st.progress(run.share, f"{run.share:.0%} done{left}")
-        st.button(**control("compare-stop"), on_click=run.stop)
+        progress(run.share, f"{run.share:.0%} done{left}", "compare-stop", run.stop)
     summaries = run.summaries().reveal(Curator("shown on the Compare page"))
     note = "stopped" if run.stopped else "done" if not run.live else "running"
     words = f"{figures.trials_words(summaries)}, {note}." if summaries else "No result yet."
@@ -156,7 +155,7 @@ def picture(
     run: Comparison | None = None,
     measure: str,
 ) -> None:
-    """Draw who is how far from the fit without privacy; axes and legend of a run are those of its end."""
+    """Draw the distances of all methods to the fit without privacy; axes and legend are those of the complete run."""
     mean = bool(st.session_state.get("compare-mean", False))
     methods = run.methods if run is not None else ()
     places = run.places if run is not None else ()
@@ -171,7 +170,7 @@ def picture(
 
 
 def page(problem: Problem) -> None:
-    """Draw controls beside the picture; before anything is run, the quick comparison of the open tables."""
+    """Draw controls and results."""
     workflow_state.summary_and_others(problem)
     if not curator_may_show(session().studied, "Every figure here is a distance to an exact fit"):
         return
@@ -191,7 +190,7 @@ def page(problem: Problem) -> None:
 
 
 def results(axis: str) -> None:
-    """Draw the running or finished comparison, or a first look; one sentence where the axis has no result yet."""
+    """Draw the running or finished comparison; before one, the quick comparison or a sentence."""
     run = runs.find()
     first = quick() if run is None and axis == "budget" else None
     if first is not None:

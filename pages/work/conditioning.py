@@ -1,4 +1,4 @@
-"""Conditioning: what whitening does to the second moment, and what a radius does to the rows."""
+"""Conditioning: the second moment before and after whitening, and the rows outside a radius."""
 
 import streamlit as st
 
@@ -33,14 +33,14 @@ from pmtcore.tables.problem import Problem
 
 # Confidence of the papers' radius.
 ETA = 0.05
-# Share of public rows outside the radius at which a slider without a plan starts.
+# Share of public rows outside the initial radius, without a plan.
 _SOME = 0.05
-# Where the slider started last, while it is drawn.
+# Session key of the last initial radius.
 _START = "radius-start"
 
 
 def metrics(diagnosis: Diagnosis, mark: str) -> None:
-    """Draw three figures of merit, before and after whitening, in one row, each with a mark before its name."""
+    """Draw condition numbers and smallest eigenvalue, before and after whitening, in one row."""
     after = diagnosis.after.as_dict() if diagnosis.after else {}
     columns = st.columns(3)
     for column, name in zip(columns, ("kappa", "kappa_bar", "lambda_min"), strict=True):
@@ -63,7 +63,7 @@ def page(problem: Problem) -> None:
 
     workflow_state.steps("conditioning", problem)
     ends = diagnostics.extreme_directions(problem.public)
-    # Where all figures are of one kind, the first line has it, and a phone their names.
+    # Where all figures have one label, only the first line has it, so that a phone has space for names.
     first, *rest = conditioning_words(shown[-1], diagnostics.scaled_condition_number(problem.public))
     lines = [f"{badge(label)} {plain(first)}", *map(plain, rest), plain(directions_words(shown[0], *ends))]
     st.markdown("\n".join(f"- {line}" for line in lines if line))
@@ -80,10 +80,10 @@ def page(problem: Problem) -> None:
     with middle:
         st.markdown("**Longest and shortest direction**")
         picture(figures.ellipses(shown[-1]), "ellipses", "Longest and shortest direction before and after whitening")
-    # What the plan does comes first: a radius on the slider is a question.
+    # The plan comes first, then the radius that the reader moves.
     if facts:
         planned_share(request, facts, beside)
-    # Where the plan has no radius for whitened rows, the slider is about the papers' methods alone.
+    # Where the plan has no radius for whitened rows, the slider only concerns the papers' methods.
     folded = None if beside else st.expander("The papers' truncation (not used by your method)", icon=":material/tune:")
     with right[0] if right else folded or st.container():
         radius = truncation(shown, planned)
@@ -110,12 +110,12 @@ def expected(problem: Problem, request: Request) -> Facts | None:
 
 
 def planned_share(request: Request, facts: Facts, beside: bool) -> None:
-    """Draw the share of rows that the planned method truncates: the figure of Plan, Release and the report.
+    """Draw the share of rows that the planned method truncates, as on Plan, on Release and in the report.
 
     Args:
         request: the plan.
         facts: its public figures.
-        beside: whether the curve of the lengths of rows is in sight.
+        beside: whether the curve of the lengths of rows is drawn too.
     """
     own, after = "clips gradients rather than rows, at bounds that it chooses itself from public rows.", ""
     if facts.radius is not None:
@@ -131,13 +131,13 @@ def truncation(shown: list[Diagnosis], planned: float | None) -> float:
     """Draw the share of rows outside a radius that the reader moves; return the radius, in whitened units.
 
     Args:
-        shown: what is known of the lengths of rows.
-        planned: radius of the plan, at which the slider starts; ``None`` where it has none.
+        shown: lengths of rows, predicted and perhaps exact.
+        planned: radius of the plan, the initial one; ``None`` where it has none.
     """
-    # Where no plan has a radius, at one that some rows lie outside of, so that there is something to see.
+    # Without a planned radius, some rows are outside the initial one.
     start = round(shown[0].outside(_SOME) if planned is None else planned, 2)
     top = figures.reach(shown, start)
-    # Another plan, or another table, has another radius: the slider begins there again.
+    # With another plan or table the slider is reset to its radius.
     if st.session_state.get(_START) != start:
         st.session_state.update({_START: start, "radius": start})
     keep_within("radius", 0.0, top)

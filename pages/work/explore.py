@@ -1,4 +1,4 @@
-"""Explore: open a released joint moment, or release one; then every linear question is free."""
+"""Explore: release a joint moment, or open one; then every linear question is free."""
 
 from contextlib import suppress
 
@@ -16,8 +16,8 @@ from pmtcore.report.words import private_words
 
 
 def opening() -> None:
-    """Draw a record from a file, from a release of this session, or a new release."""
-    with suppress(InputError):  # the form below says what is missing
+    """Draw the form of a new release, and the choice of a record from a file or from this session."""
+    with suppress(InputError):  # the form below shows what is missing
         workflow_state.summary_and_others(linear(current_problem()))
     with errors_shown():
         problem = current_problem()
@@ -38,7 +38,7 @@ def opening() -> None:
 
 
 def title_of(id: str) -> str:
-    """Return of which table a release of this session is, and when it was made."""
+    """Return table and time of a release of this session."""
     return session().titles.get(id, "a release of this session")
 
 

@@ -1,4 +1,4 @@
-"""Plan: what a budget buys, before anything is spent; reads no private row."""
+"""Plan: predicted errors at each budget, before anything is spent; reads no private row."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements import cautions, retrieved, workflow_state
 from pages.elements.controls import control, segments
-from pages.elements.live import redrawn, work
+from pages.elements.live import progress, redrawn, work
 from pages.elements.session import prediction_curves, session
 from pages.elements.widgets import (
     ask_coefficient,
@@ -20,6 +20,7 @@ from pages.elements.widgets import (
     later,
     number,
     on_tables,
+    opened_on_demand,
     strength_line,
     take_along,
 )
@@ -38,30 +39,28 @@ from pmtcore.report.strength import delta_words, unprotected_words
 from pmtcore.report.words import unit_step
 from pmtcore.tables.problem import Problem
 
-# Seconds of computing before the page shows what there is, and between two redraws after that.
+# Seconds of computing before the page is drawn first, and between two redraws after that.
 AT_ONCE, A_MOMENT = 0.1, 0.4
 
 
 def filling(curves: Curves, outlined: bool) -> bool:
-    """Draw progress and Stop while curves are being computed; return whether the picture can stay as it is.
+    """Draw progress and Stop while curves are computed; return whether the picture stays the same.
 
     Args:
         curves: of all methods.
         outlined: whether the picture on the page has a line of each method.
     """
-    left, right = st.columns([3, 1], vertical_alignment="center")
-    left.progress(curves.share, f"Predictions of all methods: {curves.share:.0%} done")
-    right.button(**control("plan-stop"), on_click=curves.stop)
+    progress(curves.share, f"Predictions of all methods: {curves.share:.0%} done", "plan-stop", curves.stop)
     work(curves.step, A_MOMENT)
     return curves.live and curves.outlined() == outlined
 
 
 def taken_along_to_release(key: str, other: str = "") -> None:
-    """Take what was just chosen along to Release, however somebody goes there.
+    """Store what was just chosen as the plan, with which Release starts.
 
     Args:
-        key: of the widget of the method.
-        other: method to choose in place of that one.
+        key: of the control of the method.
+        other: id of a method to choose instead; empty: none.
     """
     if other:
         st.session_state[key] = other
@@ -91,7 +90,7 @@ def ask_budget(place: DeltaGenerator, **more: Any) -> float:
 
 
 def many(problem: Problem) -> None:
-    """Draw what one budget buys on Explore, and the way there with it."""
+    """Draw what one budget gives on Explore, and the button that leads there."""
     st.markdown(f"{badge(Label.PUBLIC)} {workflow_state.MANY}")
     left, right = st.columns(2, gap="large")
     mu = ask_budget(left)
@@ -112,9 +111,9 @@ def page(problem: Problem) -> None:
     cautions.warn(problem.notes)
     curves = prediction_curves(problem)
     curves.first(str(st.session_state.get(f"plan-method-{problem.public.family.id}", "")))
-    curves.first(of_role("public").id)  # the axis of half-widths is known from it
-    # Who goes on to the release does not wait for the other methods, and leaves no timer behind: one that fires while
-    # the pages change leaves the new page empty.
+    curves.first(of_role("public").id)  # it determines the axis of half-widths
+    # On the way to Release nothing is computed, and no timer is left, which would leave the new page empty if it fired
+    # during the change.
     computing = curves.live and not st.session_state.get("plan-release")
     if computing:
         with st.spinner("Predicting", show_time=True):
@@ -124,7 +123,7 @@ def page(problem: Problem) -> None:
             "No method predicts its errors from these public data; a release needs no plan.", icon=":material/info:"
         )
         return
-    if TableNote.ONE_PUBLIC_LABEL in map(kind_of, problem.notes):  # said above: no figure would mean anything
+    if TableNote.ONE_PUBLIC_LABEL in map(kind_of, problem.notes):  # the warning above says that no figure is meaningful
         return
     cautions.few(problem)  # before any promise
     with figure_first("plan"):
@@ -151,7 +150,7 @@ def page(problem: Problem) -> None:
 
 
 def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *, mu: float) -> None:
-    """Draw the parts of the error, what they cost, and the way on."""
+    """Draw the parts of the error, the cost, and the button to Release."""
     name, values, parts = figures.half_width_words(here, coefficient, unit_step(coefficient, problem.notes))
     st.markdown(plain(name), help=help_for("half_width"))
     for place, (which, value) in zip(st.columns(len(values)), values, strict=True):
@@ -175,13 +174,13 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
         workflow_state.carry(here.method, mu)
         session().begin_request()
         st.switch_page("pages/work/release.py")
-    # Below the way on, which stays on the first screen of a projector.
+    # Below the button, which is then on the first screen of a projector.
     strength_line(mu)
     st.caption(delta_line(problem, mu))
 
 
 def delta_line(problem: Problem, mu: float) -> str:
-    """Return the budget in the other units; delta follows from the number of rows until somebody types one."""
+    """Return the budget in the other units, at the delta that was typed or the default."""
     delta = epsilon_delta(problem.private.n)
     epsilon = Guarantee(mu, Neighbours.REPLACE_ONE, delta).epsilon
     return unbroken(
@@ -191,22 +190,19 @@ def delta_line(problem: Problem, mu: float) -> str:
 
 
 def would_be_retrieved(problem: Problem, mu: float) -> None:
-    """Draw, once opened, what the method that retrieves budget would get back on these tables."""
+    """Draw, in an expander, the budget that would be retrieved on these tables."""
     if not retrieved.applies(problem):
         return
-    folded = st.expander(
+    opened_on_demand(
         unbroken(f"Retrieved budget at mu = {figure(mu)}"),
-        key="plan-retrieved",
-        icon=":material/savings:",
-        on_change="rerun",
+        "plan-retrieved",
+        "savings",
+        lambda: retrieved.planned_on_open_table(problem, mu, "plan-retrieved-bar"),
     )
-    if folded.open:
-        with folded:
-            retrieved.planned_on_open_table(problem, mu, "plan-retrieved-bar")
 
 
 def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, *, mu: float) -> None:
-    """Draw the reverse question: which budget, or how many rows, for a width that is needed."""
+    """Draw the inverse question: the budget, or the number of rows, for a given width."""
     st.header("Budget for a width you need")
     j = problem.public.names.index(coefficient)
     start = curves.at(id, mu).width_to_ask(j, LADDER[-1])
@@ -227,7 +223,7 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, *, mu: 
                 rows = rows_for(problem.public, id, mu, coefficient, half_width=width)
             words = figures.reverse_words(budget, rows, problem.private.n, mu, tried=LADDER)
             st.session_state["plan-reversed"] = (curves, id, coefficient, mu, words)
-    # Kept, for the page is drawn anew when the other methods' curves are there.
+    # Stored, because the page is drawn again when the curves of other methods are ready.
     answered = st.session_state.get("plan-reversed")
     if answered is not None and answered[0] is curves and answered[1:4] == (id, coefficient, mu):
         st.markdown(f"{badge(Label.PUBLIC)} {answered[4]}")

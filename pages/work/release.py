@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements import cautions, jobs, released, workflow_state
 from pages.elements import release_form as form
-from pages.elements.agreements import ask_for, waiting
+from pages.elements.agreements import ask_for, pending_list
 from pages.elements.controls import control
 from pages.elements.ledger_form import SpendPlan, spend_form
 from pages.elements.persons import declared
@@ -120,7 +120,7 @@ def page(problem: Problem) -> None:
         released.other_table(state.next_request, problem.choices)
         released.show(done, state.requests[state.next_request])
         return
-    waiting()
+    pending_list()
     cautions.warn(problem.notes)
     biased = cautions.biases(problem)
     with st.container(border=True):

@@ -1,4 +1,4 @@
-"""Start: what this is, shown on one picture that moves with the budget, and the ways on."""
+"""Start: an example that changes with the budget, and links to the next pages."""
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ from pmtcore.report.strength import strength
 
 
 def ways() -> None:
-    """Draw the ways on."""
+    """Draw buttons that lead to the next pages."""
     *places, teach = st.columns(4)
     sources = {"start-own": "upload", "start-known": "name", "start-demo": "demo"}
     for place, (id, source) in zip(places, sources.items(), strict=True):

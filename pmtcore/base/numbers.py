@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 
 # From here on a figure is written with a power of ten: nobody counts the groups of zeros of 178,000,000.
@@ -163,7 +163,7 @@ def plural(many: int, one: str, several: str = "") -> str:
     return f"{count(many)} {one if many == 1 else several or one + 's'}"
 
 
-def listing(items: list[str]) -> str:
+def listing(items: Sequence[str]) -> str:
     """Join names for a sentence.
 
     >>> listing(["a"]), listing(["a", "b", "c"])

@@ -71,7 +71,7 @@ def test_no_choice_is_left_out_of_the_page():
     tree = ast.parse(inspect.getsource(table_picker._choices))
     (call,) = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "replace")
     named = {keyword.arg for keyword in call.keywords}
-    for node in ast.walk(ast.parse(inspect.getsource(table_picker._more))):
+    for node in ast.walk(ast.parse(inspect.getsource(table_picker._more_choices))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             named.add(node.value)
     assert {field.name for field in fields(Choices)} <= named

@@ -66,7 +66,7 @@ def test_uploads_are_counted_before_they_are_read(monkeypatch: pytest.MonkeyPatc
     kept["two"] = limits.server_bytes()
     assert b"All sessions together" in asked(upload(1))[1]["body"]
     assert asked({**upload(None), "path": "/"})[0]["status"] == 204
-    assert not quota._coming
+    assert not quota._arriving
 
 
 def test_uploads_on_their_way_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ def test_uploads_on_their_way_count(monkeypatch: pytest.MonkeyPatch) -> None:
     quota.done("one", size)
     quota.done("one", size)
     assert any(message.get("status") == 413 for message in asked(upload(size), slow))
-    assert not quota._coming
+    assert not quota._arriving
 
 
 def test_a_full_server_takes_no_more_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +234,7 @@ def test_nobody_fills_the_server_alone() -> None:
     assert enter(Visitor("10.0.0.1", Actor("ana", Role.ANALYST)))
     for visitor in opened:
         quota.leave(visitor)
-    assert not quota._open
+    assert not quota._connections
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_an_upload_ends_where_it_is_longer_than_it_said() -> None:
         sent.append(message)
 
     asyncio.run(Guard(reader)(upload(100), receive, send))
-    assert sum(taken) == 80 and sent[0]["status"] == 413 and not quota._coming
+    assert sum(taken) == 80 and sent[0]["status"] == 413 and not quota._arriving
 
 
 def test_uploads_leave_room_for_work(monkeypatch, tmp_path) -> None:
