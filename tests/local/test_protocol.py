@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.stats import kstest, norm
 
 from pmtcore.accounting.budgets import delta_from_mu, mu_from_epsilon, mu_from_pure_epsilon, pure_epsilon_from_mu
-from pmtcore.base.messages import LocalMessage
+from pmtcore.base.messages import ArgumentMessage, LocalMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.glm.families import LOGISTIC, POISSON, family
@@ -93,6 +93,16 @@ def test_the_choice_is_drawn_with_its_probabilities(d, epsilon, seed):
     sd = math.sqrt(found.keep * (1 - found.keep) / k)
     assert abs(share - found.keep) < 5 * sd
     assert abs(share - 1.05 * found.keep) > 5 * sd
+
+
+@pytest.mark.parametrize("mu", [1e-6, 63.0, 300.0])
+def test_a_budget_beyond_privunit_is_refused_as_it_was_given(mu):
+    """The refusal is about mu, which was asked for, and not about the epsilon that it becomes; its ends are planned."""
+    public = sides(500, 60, 2, 1)[0]
+    with refused(ArgumentMessage.OUT_OF_RANGE, name="mu with randomizer=privunit", given=mu):
+        plan("ldp-whitened", public, 500, mu, randomizer="privunit")
+    for end in (2e-6, 62.0):
+        assert plan("ldp-whitened", public, 500, end, randomizer="privunit").configuration.epsilon > 0
 
 
 class WordsOnly(NoiseSource):

@@ -22,7 +22,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend, pure_epsilon_from_mu
 from pmtcore.base.bands import Bands
-from pmtcore.base.messages import InputError, MethodMessage, Note, ReleaseNote
+from pmtcore.base.messages import InputError, MethodMessage, Note, ReleaseNote, number_between
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.glm.rows import Rows
@@ -96,6 +96,7 @@ class WhitenedParameters(LocalParameters):
 
 
 _FAMILIES = ("logistic", "boosting", "poisson")
+_PRIVUNIT_MU = (2e-6, 62.0)  # whose pure epsilon is from 1e-6 to 500
 _CLIPPED = sound("each row is clipped to public bounds and randomized on its own; no curator is trusted", "local")
 # Cached properties that depend on public rows only, and are shared by plans of different budgets.
 _OF_PUBLIC_ROWS = frozenset({"rows", "lengths", "distinct", "gram", "weighted"})
@@ -315,7 +316,9 @@ def _regression(gaussian: bool) -> Planner:
     whitens=True,
 )
 def _whitened(public: PublicData, n: int, budget: Budget, parameters: WhitenedParameters) -> LocalPlan:
-    pure = pure_epsilon_from_mu(budget.mu) if parameters.randomizer == "privunit" else None
+    pure = None
+    if parameters.randomizer == "privunit":
+        pure = pure_epsilon_from_mu(number_between("mu with randomizer=privunit", budget.mu, *_PRIVUNIT_MU))
     made = setup.whitened(public, n, budget.mu, parameters.randomizer, bound=parameters.response_bound, epsilon=pure)
     known = setup.whitened_rows(public)
     return LocalPlan(public, n, budget.mu, made, parameters).knowing(rows=known.features, lengths=known.norms)
