@@ -14,6 +14,9 @@ import numpy as np
 
 # Largest scale: candidates of segments below 64 are less than 64 times the power of two above it, and fit into 63 bits.
 LARGEST_DRAWN = 2.0**57
+# From this size on integers are Python's: a sum with private integers, which are smaller where they have 64 bits, must
+# not wrap for one table only.
+_LEAST_LARGE = 2**62
 # Relative difference from which on floating point decides, which has fifteen digits.
 _MARGIN = 2.0**-26
 # Random bits of the first exact decision, and further bits of each next one.
@@ -32,7 +35,7 @@ def discrete_gaussian(sigma: float, count: int) -> np.ndarray:
         count: how many.
 
     Returns:
-        64-bit integers; Python integers if one has more bits, which has a probability below 1e-870.
+        64-bit integers; Python integers if one is too large for a sum in 64 bits (probability below 1e-220).
 
     Raises:
         ValueError: the scale is outside its range; nothing is drawn without noise.
@@ -45,7 +48,8 @@ def discrete_gaussian(sigma: float, count: int) -> np.ndarray:
         words = np.frombuffer(os.urandom(24 * candidates), dtype=np.uint64).reshape(3, candidates)
         drawn.append(accepted(words, sigma)[:missing])
         missing -= len(drawn[-1])
-    return np.concatenate(drawn)
+    integers = np.concatenate(drawn)
+    return integers.astype(object if np.any(np.abs(integers) >= _LEAST_LARGE) else np.int64, copy=False)
 
 
 def accepted(words: np.ndarray, sigma: float) -> np.ndarray:

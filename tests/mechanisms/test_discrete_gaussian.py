@@ -144,6 +144,15 @@ def test_as_many_as_asked(count):
     assert discrete_gaussian(3.0, count).shape == (count,)
 
 
+@pytest.mark.parametrize(("drawn", "kind"), [(2**62 - 1, np.int64), (2**62, object), (-(2**62), object)])
+def test_no_sum_with_noise_wraps(drawn, kind, monkeypatch):
+    """Beside private integers of 64 bits, which are below 2^61, the sum has 64 bits or is Python's."""
+    monkeypatch.setattr(sampler, "accepted", lambda words, sigma: np.array([drawn]))
+    noise = discrete_gaussian(LARGEST_DRAWN, 1)
+    sign = 1 if drawn > 0 else -1
+    assert noise.dtype == kind and (np.array([sign * (2**61 - 1)]) + noise).tolist() == [drawn + sign * (2**61 - 1)]
+
+
 @pytest.mark.parametrize("sigma", [0.0, -1.0, np.inf, np.nan, 2 * LARGEST_DRAWN])
 def test_no_scale_without_noise(sigma):
     """Nothing is drawn at a scale of zero, nor where 64 bits would end."""
