@@ -604,7 +604,7 @@ def _counts_evidence(counted: tuple[np.ndarray, np.ndarray], known: Mapping[int,
 
 
 def _chance_distance(counts: np.ndarray) -> float:
-    """Return the number of rows r in which 99 % of pairs of independent tables of one population and size differ.
+    """Return r such that 99 % of independent pairs of tables of one population and size differ in at least r rows.
 
     The differences of k + 1 counts are in k dimensions, where their normal density is at most ``(4 pi)^(-k/2) (n /
     prod c)^(1/2)``. Differences whose positive and negative parts are at most r have the volume ``r^k C(2k, k) / k!``

@@ -14,11 +14,11 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from pmtcore.releases.planning import Curves
 
 ROOT = Path(__file__).resolve().parents[2]
-# One rung of one method, as the application computes it.
+# The step of the application, which computes one budget of one method.
 STEP = Curves.step
-# Each start of AppTest would read the metadata of every installed package, for longer than most pages run.
+# Otherwise each AppTest would read the metadata of every installed package, which takes longer than most pages.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
-# Each start would compile the app's scripts anew, and look a thousand times a second whether a page has run.
+# Otherwise each AppTest would compile the app's scripts, and poll a thousand times a second for the end of a page.
 app_test.ScriptCache = local_script_runner.ScriptCache = cache(local_script_runner.ScriptCache)
 
 
@@ -35,7 +35,7 @@ local_script_runner.require_widgets_deltas = _wait
 
 @pytest.fixture(autouse=True)
 def _no_automatic_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """AppTest forgets, before each run, that the app has its own navigation (decision 0002)."""
+    """Tell AppTest before each run that the app has its own navigation (decision 0002)."""
     original = PagesManager.__init__
 
     def init(self, *args, **kwargs):
@@ -47,7 +47,7 @@ def _no_automatic_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _all_curves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plan's first look has all predictions, whatever the machine computes in a second; AppTest runs no timers."""
+    """Let Plan compute all predictions in its first run, since AppTest has no timers."""
 
     def finish(curves: Curves) -> bool:
         while STEP(curves):
@@ -66,15 +66,15 @@ def app() -> AppTest:
 
 
 def visit() -> AppTest:
-    """Return a session on Data of a visitor to a server that may have had others."""
-    found = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-    found.switch_page("pages/work/data.py").run()
-    assert not found.exception
-    return found
+    """Return a new session on Data; caches of earlier sessions stay."""
+    session = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
+    session.switch_page("pages/work/data.py").run()
+    assert not session.exception
+    return session
 
 
 def words(app: AppTest) -> str:
-    """All text on the page, sidebar included."""
+    """Return all text on the page, sidebar included."""
     parts = [
         *app.markdown,
         *app.caption,

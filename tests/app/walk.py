@@ -29,20 +29,19 @@ from tests.app.conftest import ROOT
 
 PAGES = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "pages").glob("*/*.py")) if "elements" not in str(path)]
 HEAVY = ("Select 10 times", "Run the attacks", "Recompute", "Audit everything", "Run", "More trials")  # minutes of work
-OTHER_TABLES = ("Tables", "press A known table", "press Delete my data")  # what would close the table that is open
+OTHER_TABLES = ("Tables", "press A known table", "press Delete my data")  # actions that would close the open table
 SLOW_TABLES = ("Adult", "Bank", "Forest")
 TIMEOUT = 180
 
 
 class LessonView(str):
-    """An option as it is printed: what a visitor clicks on."""
+    """Label of an option, on which a visitor clicks."""
 
     __slots__ = ()
 
 
 def prepared() -> None:
-    """AppTest forgets, before each run, that the app has its own navigation (decision 0002); and it takes options as
-    the app knows them, where a visitor takes them as they are printed."""
+    """Let AppTest know that the app has its own navigation (decision 0002), and choose options by their labels."""
     original = PagesManager.__init__
 
     def init(self: PagesManager, *args: Any, **kwargs: Any) -> None:
@@ -62,39 +61,41 @@ def _printed(own: Callable[[Any], Callable[[Any], Any]]) -> Callable[[Any], Call
 
 
 def moves(app: AppTest, rng: random.Random) -> list[tuple[str, Callable[[], Any]]]:
-    """All that a visitor could do now."""
-    found: list[tuple[str, Callable[[], Any]]] = []
+    """Return the actions that a visitor has now, by label."""
+    actions: list[tuple[str, Callable[[], Any]]] = []
     for box in [*app.selectbox, *app.segmented_control]:
         options = _values(box)
         if options:
             value = rng.choice(options)
-            found.append((f"{box.label} = {value}", lambda box=box, value=value: box.set_value(value)))
+            actions.append((f"{box.label} = {value}", lambda box=box, value=value: box.set_value(value)))
     for box in app.multiselect:
         value = rng.sample(_values(box), k=min(len(_values(box)), rng.randint(0, 3)))
-        found.append((f"{box.label} = {value}", lambda box=box, value=value: box.set_value(value)))
+        actions.append((f"{box.label} = {value}", lambda box=box, value=value: box.set_value(value)))
     for slider in app.select_slider:
         value = rng.choice(_values(slider))
-        found.append((f"{slider.label} = {value}", lambda slider=slider, value=value: slider.set_value(value)))
+        actions.append((f"{slider.label} = {value}", lambda slider=slider, value=value: slider.set_value(value)))
     for slider in app.slider:
         at = slider.min + rng.random() * (slider.max - slider.min)
         value = round(at) if isinstance(slider.value, int) else at
-        found.append((f"{slider.label} = {value}", lambda slider=slider, value=value: slider.set_value(value)))
+        actions.append((f"{slider.label} = {value}", lambda slider=slider, value=value: slider.set_value(value)))
     for number in app.number_input:
         value = rng.choice([number.min, number.max, number.value, 0.01, 3, 7])
         if value is not None and "Trials" not in number.label and "Places" not in number.label:
             value = type(number.value or 0.0)(value)
             if (number.min is None or value >= number.min) and (number.max is None or value <= number.max):
-                found.append((f"{number.label} = {value}", lambda number=number, value=value: number.set_value(value)))
+                actions.append(
+                    (f"{number.label} = {value}", lambda number=number, value=value: number.set_value(value))
+                )
     for text in [*app.text_input, *app.text_area]:
         value = rng.choice(["", "x1", "1e-6", "nonsense", "a = b | c", "<b>&\"'"])
-        found.append((f"{text.label} = {value!r}", lambda text=text, value=value: text.set_value(value)))
+        actions.append((f"{text.label} = {value!r}", lambda text=text, value=value: text.set_value(value)))
     for toggle in [*app.toggle, *app.checkbox]:
-        found.append((f"{toggle.label}", lambda toggle=toggle: toggle.set_value(not toggle.value)))
+        actions.append((f"{toggle.label}", lambda toggle=toggle: toggle.set_value(not toggle.value)))
     for button in app.button:
         rare = button.label == "Delete my data" and rng.random() < 0.9
         if not rare and not button.disabled and not button.label.startswith(HEAVY):
-            found.append((f"press {button.label}", button.click))
-    return found
+            actions.append((f"press {button.label}", button.click))
+    return actions
 
 
 def _values(box: Any) -> list[Any]:
@@ -111,7 +112,7 @@ def wide_table(rows: int, columns: int, seed: int) -> bytes:
 
 
 def sign_in(role: Role, folder: Path) -> None:
-    """Let the app take every visitor for a person of this role, and register a data set for them."""
+    """Let every visitor be signed in with this role, and register a data set."""
     private, public = folder / "private.csv", folder / "public.csv"
     private.write_bytes(wide_table(400, 3, 1))
     public.write_bytes(wide_table(60, 3, 2))
@@ -130,8 +131,8 @@ def open_wide(app: AppTest, columns: int) -> None:
 
 
 def walk(steps: int, seed: int, say: Callable[[str], None] = lambda line: None, columns: int = 0) -> None:
-    """Walk; the first exception ends it with the way that led there."""
-    rng, way = random.Random(seed), []
+    """Act at random; the first exception is raised with the actions before it."""
+    rng, history = random.Random(seed), []
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT).run()
     if columns:
         open_wide(app, columns)
@@ -139,21 +140,21 @@ def walk(steps: int, seed: int, say: Callable[[str], None] = lambda line: None, 
         choices = [one for one in moves(app, rng) if not (columns and one[0].startswith(OTHER_TABLES))]
         if rng.random() < 0.2 or not choices:
             page = rng.choice(PAGES)
-            way.append(f"go {page}")
+            history.append(f"go {page}")
             app.switch_page(page).run()
         else:
             name, move = rng.choice(choices)
-            way.append(name)
+            history.append(name)
             try:
                 move()
-            except (ValueError, TypeError, AppTestError) as error:  # a value that this AppTest cannot enter is no step
-                way[-1] += f" (not entered: {type(error).__name__})"
+            except (ValueError, TypeError, AppTestError) as error:  # this AppTest cannot enter the value
+                history[-1] += f" (not entered: {type(error).__name__})"
                 continue
             app.run()
-        say(f"{step + 1} {way[-1]}")
+        say(f"{step + 1} {history[-1]}")
         if app.exception:
-            told = "\n".join(str(e.value) + "\n" + "\n".join(e.stack_trace) for e in app.exception)
-            raise AssertionError(f"seed {seed}, step {step + 1}: {told}\nthe way: {way[-12:]}")
+            errors = "\n".join(str(e.value) + "\n" + "\n".join(e.stack_trace) for e in app.exception)
+            raise AssertionError(f"seed {seed}, step {step + 1}: {errors}\nactions: {history[-12:]}")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-PATIENCE = 180  # seconds: a busy machine may take its time; nothing here is timed
+PATIENCE = 180  # seconds; nothing here is timed
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _PORTS = itertools.cycle(range(20_000 + 1000 * _WORKER, 21_000 + 1000 * _WORKER))
 ARGUMENTS = [
@@ -34,16 +34,16 @@ ARGUMENTS = [
 
 
 def free_port() -> int:
-    """Return a port that nobody listens at: below those that connections get, and of this worker alone."""
+    """Return a free port, below those of outgoing connections, from the range of this worker."""
     while True:
         port = next(_PORTS)
-        with socket.socket() as tried, suppress(OSError):
-            tried.bind(("127.0.0.1", port))
+        with socket.socket() as candidate, suppress(OSError):
+            candidate.bind(("127.0.0.1", port))
             return port
 
 
 class Server:
-    """The app as the README starts it, with a ledger of its own; can be started anew."""
+    """The app, started as in the README, with a ledger of its own; it can be restarted."""
 
     def __init__(self, folder: Path, ledger: str = "", more: tuple[str, ...] = ()) -> None:
         self._more = more
@@ -53,7 +53,7 @@ class Server:
         self.start()
 
     def prepare(self) -> None:
-        """Prepare what has to be there before the first start, with the port at hand."""
+        """Prepare the first start, when the port is known."""
 
     def start(self) -> None:
         command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(self.port)]
@@ -86,10 +86,10 @@ class Server:
 
 
 def served(started: Server) -> Iterator[Server]:
-    """Yield a server, and stop it; no private value is in its log."""
+    """Yield a server, then check that no private value is in its log, and stop it."""
     try:
         yield started
-        # MARK of test_browser.py but its last digits; a port or a time has no such point
+        # MARK of test_browser.py without its last digits; no port or time has this form
         assert "4711.6" not in started.log.read_text(), "a private value is in the server's log"
     finally:
         started.stop()
@@ -109,36 +109,36 @@ def server(restartable: Server) -> str:
 
 @pytest.fixture(scope="session")
 def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return where screenshots are kept: PMT_SHOTS, or the run's own folder, which pytest keeps for three runs."""
-    found = Path(os.environ.get("PMT_SHOTS") or tmp_path_factory.mktemp("shots"))
-    found.mkdir(parents=True, exist_ok=True)
-    return found
+    """Return the folder of screenshots: PMT_SHOTS, or a folder of the run, which pytest deletes after three runs."""
+    folder = Path(os.environ.get("PMT_SHOTS") or tmp_path_factory.mktemp("shots"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Yield the browser of a module's tests, each of which is another visitor."""
+    """Yield the browser of a module, in which each test is another visitor."""
     if CHROMIUM is None:
         if os.environ.get("CI"):
             pytest.fail("no Chromium: CI must install it")
         pytest.skip("no Chromium on this machine: install the package 'chromium', or set CHROMIUM")
     expect.set_options(timeout=1000 * PATIENCE)
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield found
-        found.close()
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture
-def page(browser: Browser, server: str) -> Iterator[Page]:  # the server outlives its visitor
-    """Yield a page of a visitor who has not been anywhere yet; fails on any script error."""
+def page(browser: Browser, server: str) -> Iterator[Page]:  # the server ends after the page
+    """Yield an empty page of a new visitor; fail on any script error."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    found = context.new_page()
-    found.set_default_timeout(1000 * PATIENCE)
+    page_of_visitor = context.new_page()
+    page_of_visitor.set_default_timeout(1000 * PATIENCE)
     errors: list[str] = []
-    found.on("pageerror", lambda error: errors.append(str(error)))
+    page_of_visitor.on("pageerror", lambda error: errors.append(str(error)))
     try:
-        yield found
+        yield page_of_visitor
         assert not errors, errors
     finally:
         context.close()

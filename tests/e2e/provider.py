@@ -1,4 +1,4 @@
-"""A small OpenID Connect provider on this machine: a page of names to click on, signed tokens, nothing kept."""
+"""Small OpenID Connect provider for tests: a page of names to click on, and signed tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLIENT, SECRET = "second-moment", "for this test alone, by itself"
 
 
 class Provider:
-    """Signs anybody in who is in ``people``: names and the claims that go with them."""
+    """Provider that signs in the names in ``people``, with their claims."""
 
     def __init__(self, people: dict[str, dict[str, Any]]) -> None:
         self.people = people
@@ -43,13 +43,13 @@ class Provider:
         self._server.shutdown()
         self._server.server_close()
 
-    def get(self, asked: BaseHTTPRequestHandler) -> None:
-        """Metadata, keys, the page of names, and the way back with a code."""
-        url = urlsplit(asked.path)
+    def get(self, request: BaseHTTPRequestHandler) -> None:
+        """Respond with metadata, keys, the page of names, or a redirect with a code."""
+        url = urlsplit(request.path)
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
         if url.path == "/.well-known/openid-configuration":
             self._json(
-                asked,
+                request,
                 {
                     "issuer": self.issuer,
                     "authorization_endpoint": f"{self.issuer}/authorize",
@@ -61,24 +61,24 @@ class Provider:
                 },
             )
         elif url.path == "/keys":
-            self._json(asked, {"keys": [self.key.as_dict(private=False)]})
+            self._json(request, {"keys": [self.key.as_dict(private=False)]})
         elif url.path == "/authorize" and "name" not in query:
             links = "".join(f'<p><a href="/authorize?{urlencode({**query, "name": n})}">{n}</a>' for n in self.people)
-            self._send(asked, 200, f"<h1>Who are you?</h1>{links}".encode(), {"Content-Type": "text/html"})
+            self._send(request, 200, f"<h1>Who are you?</h1>{links}".encode(), {"Content-Type": "text/html"})
         elif url.path == "/authorize":
             code = secrets.token_urlsafe()
             self.codes[code] = (query["name"], query.get("nonce", ""))
             back = f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state']})}"
-            self._send(asked, 302, b"", {"Location": back})
+            self._send(request, 302, b"", {"Location": back})
         else:
-            self._send(asked, 404, b"", {})
+            self._send(request, 404, b"", {})
 
-    def post(self, asked: BaseHTTPRequestHandler) -> None:
-        """Answer with a token for a code, once."""
-        length = int(asked.headers.get("Content-Length", 0))
-        form = {name: values[0] for name, values in parse_qs(asked.rfile.read(length).decode()).items()}
+    def post(self, request: BaseHTTPRequestHandler) -> None:
+        """Respond with the token of a code, once."""
+        length = int(request.headers.get("Content-Length", 0))
+        form = {name: values[0] for name, values in parse_qs(request.rfile.read(length).decode()).items()}
         if form.get("code") not in self.codes:
-            self._send(asked, 400, b"", {})
+            self._send(request, 400, b"", {})
             return
         name, nonce = self.codes.pop(form["code"])
         now = int(time.time())
@@ -86,14 +86,14 @@ class Provider:
         claims["email_verified"] = True
         token = jwt.encode({"alg": "RS256", "kid": "one"}, {**claims, "nonce": nonce, **self.people[name]}, self.key)
         answer = {"access_token": "none", "token_type": "Bearer", "expires_in": 600, "id_token": token}
-        self._json(asked, answer)
+        self._json(request, answer)
 
-    def _json(self, asked: BaseHTTPRequestHandler, found: dict[str, Any]) -> None:
-        self._send(asked, 200, json.dumps(found).encode(), {"Content-Type": "application/json"})
+    def _json(self, request: BaseHTTPRequestHandler, fields: dict[str, Any]) -> None:
+        self._send(request, 200, json.dumps(fields).encode(), {"Content-Type": "application/json"})
 
-    def _send(self, asked: BaseHTTPRequestHandler, status: int, body: bytes, headers: dict[str, str]) -> None:
-        asked.send_response(status)
+    def _send(self, request: BaseHTTPRequestHandler, status: int, body: bytes, headers: dict[str, str]) -> None:
+        request.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
-            asked.send_header(name, value)
-        asked.end_headers()
-        asked.wfile.write(body)
+            request.send_header(name, value)
+        request.end_headers()
+        request.wfile.write(body)

@@ -1,4 +1,4 @@
-"""A visitor without a browser: a session over the server's own websocket, widgets found by key or label."""
+"""A visitor without a browser: a session over the server's websocket, with widgets by key or label."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-_LONG = 300.0  # seconds for one run of a page on a machine that does much else
-_MOMENT = 0.5  # seconds between two looks at work under way
+_RUN_SECONDS = 300.0  # longest run of a page on a busy machine
+_POLL_SECONDS = 0.5  # seconds between two checks of running work
 _KINDS = {
     "checkbox": "bool_value",
     "button": "trigger_value",
@@ -35,7 +35,7 @@ class Visitor:
             subprotocols=["streamlit"],
             origin=f"http://127.0.0.1:{self._port}",
             max_size=None,
-            open_timeout=_LONG,
+            open_timeout=_RUN_SECONDS,
             ping_timeout=None,
         )
         return self
@@ -52,25 +52,25 @@ class Visitor:
         """Set a checkbox, or click a button, by its key or the start of its label."""
         self._values[self.find(kind, name).id] = (_KINDS[kind], value)
         await self._run()
-        self._values = {id: held for id, held in self._values.items() if held[0] != "trigger_value"}
+        self._values = {id: setting for id, setting in self._values.items() if setting[0] != "trigger_value"}
 
     async def ended(self) -> None:
-        """Until no work is under way on the page: what a browser asks by itself, twice a second, is asked here."""
+        """Wait until no work is running on the page; reruns that a browser asks for on a timer are asked for here."""
         while any(element.WhichOneof("type") in ("progress", "spinner") for element in self.elements):
-            await asyncio.sleep(_MOMENT)
+            await asyncio.sleep(_POLL_SECONDS)
             await self._run()
 
     def find(self, kind: str, name: str) -> Any:
-        """Return the widget of that key, or whose label starts so."""
+        """Return the widget with this key, or whose label starts with this text."""
         for element in self.elements:
             if element.WhichOneof("type") == kind:
-                found = getattr(element, kind)
-                if found.id.endswith(f"-{name}") or found.label.startswith(name):
-                    return found
+                widget = getattr(element, kind)
+                if widget.id.endswith(f"-{name}") or widget.label.startswith(name):
+                    return widget
         raise LookupError(f"{kind} {name!r} is not on the page: {self.words()[-2000:]}")
 
     def words(self) -> str:
-        """Return what is written on the page."""
+        """Return the text on the page."""
         parts = [getattr(e, k).body for e in self.elements if (k := e.WhichOneof("type")) in ("markdown", "alert")]
         return "\n".join(parts)
 
@@ -87,7 +87,7 @@ class Visitor:
             self.elements, again = [], False
             while True:
                 message = ForwardMsg()
-                message.ParseFromString(await asyncio.wait_for(self._link.recv(), _LONG))
+                message.ParseFromString(await asyncio.wait_for(self._link.recv(), _RUN_SECONDS))
                 kind = message.WhichOneof("type")
                 if kind == "delta" and message.delta.WhichOneof("type") == "new_element":
                     self.elements.append(message.delta.new_element)

@@ -1,4 +1,4 @@
-"""Another sampler of the same law, to compare with."""
+"""OpenDP's sampler of the discrete Gaussian, for comparison."""
 
 from __future__ import annotations
 

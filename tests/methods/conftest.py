@@ -1,4 +1,4 @@
-"""Where tests of methods find what ``benchmarks/accuracy`` measures with: its modules import each other by name."""
+"""Access to ``benchmarks/accuracy``, whose modules import each other by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "accuracy"))
 @pytest.fixture(scope="module")
 def zoo_loader() -> ModuleType:
     """Return the module that loads the zoo's tables; the test is skipped where there is none."""
-    import zoo  # found only from here on
+    import zoo  # in the folder that was added above
 
     try:
         return zoo.zoo_module()

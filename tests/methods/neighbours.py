@@ -1,4 +1,4 @@
-"""What every method is checked with: how far the worst neighbours lie apart, and the noise that is drawn.
+"""Checks of every method: the largest distance between releases of neighbours, and the scales of its noise.
 
 The test of a method calls :func:`distance_over_noise` for a plan whose release is linear in its noise (one step of an
 iteration, for example), and :func:`noise_scales` for the scales of the noise of a whole run.
@@ -26,7 +26,7 @@ SAMPLING = 5 / np.sqrt(2 * TRIALS)
 
 
 def public_of(entry: Method) -> PublicData:
-    """Return forty public rows: labels where the method fits them and no linear model."""
+    """Return forty public rows: with labels where the method fits labels and no linear model."""
     rng = np.random.default_rng(4)
     x = rng.standard_normal((40, D))
     if "logistic" in entry.families and "gaussian" not in entry.families:
@@ -35,7 +35,7 @@ def public_of(entry: Method) -> PublicData:
 
 
 def plan_of(entry: Method, n: int, mu: float = MU, **values: object) -> Plan:
-    """Return the plan of a method for n private rows and those public ones."""
+    """Return the plan of a method for n private rows and these public ones."""
     return entry.plan(public_of(entry), n, Budget(mu), make_parameters(entry, values))
 
 
@@ -48,12 +48,12 @@ def private_of(entry: Method, n: int) -> PrivateRows:
 
 
 def one_row(x: np.ndarray, y: float) -> PrivateRows:
-    """Return one hostile row beside one far along the first axis, which makes the smallest eigenvalue move too."""
+    """Return one hostile row and one far along the first axis, so that the smallest eigenvalue changes too."""
     return PrivateRows.from_arrays(np.vstack([x, [1e5, 0.0]]), np.append(y, 0.0), names(D))
 
 
 def hostile_rows(seed: int) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield rows far along axes and in random directions, with extreme and middling responses; and nothing."""
+    """Yield a row of zeros, and long and short rows in many directions with extreme and moderate responses."""
     rng = np.random.default_rng(seed)
     yield np.zeros(D), 0.0
     for turn in np.linspace(0, np.pi, 25):
@@ -63,11 +63,11 @@ def hostile_rows(seed: int) -> Iterator[tuple[np.ndarray, float]]:
 
 
 def distance_over_noise(id: str, **values: object) -> float:
-    """Return the largest distance between two neighbours' releases over the noise that arrives, as a share of mu.
+    """Return the largest distance of neighbours' releases, in units of the noise, as a share of mu.
 
-    A plan that keeps to its budget stays below ``1 + SAMPLING``; one that uses it comes near 1. Distances are taken in
-    the metric of the noise's covariance, which is estimated from thousands of seeded releases: the release has to be
-    linear in its noise.
+    For a plan within its budget it is below ``1 + SAMPLING``; for one that uses all of it, near 1. Distances are in the
+    metric of the noise's covariance, estimated from thousands of seeded releases: the release has to be linear in its
+    noise.
 
     Args:
         id: of the method.
@@ -86,35 +86,35 @@ def distance_over_noise(id: str, **values: object) -> float:
 
 
 class RecordedNoise(NoiseSource):
-    """Seeded noise that records the scale of every integer noise that is drawn, and refuses any in floating point."""
+    """Seeded noise that records the scale of every draw of integer noise, and refuses noise in floating point."""
 
     secure = False
 
     def __init__(self) -> None:
-        self.inner, self.asked = SeededNoise(3), []
+        self.inner, self.draws = SeededNoise(3), []
 
     def integers(self, sigma, trials, size):
         """See :class:`NoiseSource`."""
-        self.asked.append((sigma, size))
+        self.draws.append((sigma, size))
         return self.inner.integers(sigma, trials, size)
 
     def spherical(self, scale, trials, size):
         """See :class:`NoiseSource`."""
-        self.asked.append((scale, size))
+        self.draws.append((scale, size))
         return self.inner.spherical(scale, trials, size)
 
     def words(self, trials, size):
         """See :class:`NoiseSource`."""
-        self.asked.append((np.inf, size))
+        self.draws.append((np.inf, size))
         return self.inner.words(trials, size)
 
     def normal(self, trials, size):
-        """Refuse: the noise of a release is on a grid."""
+        """Refuse, since the noise of a release is on a grid."""
         raise AssertionError("noise in floating point")
 
 
 def noise_scales(id: str, n: int = 60, **values: object) -> tuple[list[tuple[float, int]], Plan]:
-    """Return scale and size of each draw of integer noise in one release, in their order, and the plan.
+    """Return scale and size of each draw of integer noise in one release, in order, and the plan.
 
     Args:
         id: of the method.
@@ -124,10 +124,10 @@ def noise_scales(id: str, n: int = 60, **values: object) -> tuple[list[tuple[flo
     entry = method(id)
     plan, noise = plan_of(entry, n, **values), RecordedNoise()
     plan.run(private_of(entry, n), noise, 1)
-    return noise.asked, plan
+    return noise.draws, plan
 
 
 def assert_costs(mu: float) -> None:
-    """Check the budget less the slack that pays for the discrete Gaussian (proofs/noise.md, 14), no more."""
+    """Check that a cost is the budget less the slack of the discrete Gaussian (proofs/noise.md, 14)."""
     assert mu <= MU / (1 + SLACK) * (1 + 1e-9)
     assert mu == pytest.approx(MU, rel=2e-6)

@@ -82,8 +82,8 @@ def test_no_sound_method_has_noise_in_floating_point(entry):
     """Every draw is of integers, on a grid that is fine beside the noise; the registry says so."""
     plan, spy = plan_of(entry, 60), RecordedNoise()
     plan.run(private_of(entry, 60), spy, 1)
-    assert bool(spy.asked) == (plan.mu > 0)
-    assert all(scale >= 2.0**25 for scale, _ in spy.asked)
+    assert bool(spy.draws) == (plan.mu > 0)
+    assert all(scale >= 2.0**25 for scale, _ in spy.draws)
     assert entry.as_dict()["noise"] == ("exact" if plan.mu > 0 else "floating point")
 
 

@@ -1,6 +1,6 @@
-"""Time that passes only while every party waits: no machine is too slow for a study, and none waits for real.
+"""A clock that advances only while every party waits, so that no study depends on the speed of a machine.
 
-Parties are threads of one process, or processes, each of which has a thread here that stands for it.
+Parties are threads of one process, or other processes, each of which a thread here represents.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _HANGS = 600  # real seconds of computing after which a party counts as hanging
 
 
 class SharedClock:
-    """A clock for the parties of one study.
+    """Clock of the parties of one study.
 
-    A party that computes stops it; when all of them sleep it jumps to the first that wakes. So a party is late only
-    where it is gone, on any machine.
+    It stands still while any party computes; when all of them sleep, it jumps to the first time at which one wakes. A
+    party is therefore late only if it has ended.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class SharedClock:
         return self._now
 
     def sleep(self, seconds: float) -> None:
-        """Wait until so many seconds have passed; a thread that is no party is one for as long."""
+        """Wait for some seconds; a thread that is not a party becomes one for this time."""
         me = threading.current_thread()
         with self._changed:
             visits = me not in self._parties
@@ -56,19 +56,19 @@ class SharedClock:
                 self._leave(me)
 
     def thread(self, target: Callable[..., object], *arguments: object) -> threading.Thread:
-        """Return a thread that is a party from now on until it ends."""
+        """Return a thread that is a party until it ends."""
 
         def run() -> None:
             with self.party():
                 target(*arguments)
 
-        made = threading.Thread(target=run)
+        party = threading.Thread(target=run)
         with self._changed:
-            self._parties.add(made)
-        return made
+            self._parties.add(party)
+        return party
 
     def serve(self, times: Connection) -> None:
-        """Stand for a party in another process until it ends: sleep in its place, and tell it the time."""
+        """Represent a party in another process until it ends: sleep in its place, and send it the time."""
         try:
             times.send(self._now)
             while True:
@@ -77,14 +77,14 @@ class SharedClock:
                 self.sleep(times.recv())
                 times.send(self._now)
         except (EOFError, ConnectionError):
-            pass  # it ended, or was killed
+            pass  # the party ended, or was killed
 
     def _leave(self, party: threading.Thread) -> None:
         self._parties.discard(party)
         self._pass()
 
     def _pass(self) -> None:
-        """Let time pass to the first that wakes, if nobody is awake."""
+        """Advance to the first time at which a party wakes, if all of them sleep."""
         ends = [self._sleeping.get(party, self._now) for party in self._parties]
         if ends and min(ends) > self._now:
             self._now = min(ends)
@@ -92,7 +92,7 @@ class SharedClock:
 
 
 class DistantClock:
-    """What a party in another process has in place of the time: a pipe to the thread that stands for it."""
+    """Clock of a party in another process: a pipe to the thread that represents it."""
 
     def __init__(self, times: Connection) -> None:
         self._times, self._now = times, times.recv()

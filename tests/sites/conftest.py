@@ -56,7 +56,7 @@ class Setup:
         return Ledger(str(self.folder / name / "ledger.db"))
 
     def run(self, boards=None, names=None):
-        """Return the coordinator's answer, and each site's: a record, or the error."""
+        """Return the result of the coordinator and of each site: a record, or the error."""
         answers: dict[str, object] = {}
 
         def take_part(name: str) -> None:
@@ -90,7 +90,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def study(tmp_path, clock):
-    """Make a study: rows by site, method, and what else a study says."""
+    """Return a function that makes a study with these rows at each site, method and settings."""
 
     def make(
         rows=(300, 200, 400),
@@ -111,22 +111,22 @@ def study(tmp_path, clock):
         public.to_csv(tmp_path / "public.csv", index=False)
         request = Request(method, Budget(mu), parameters or {})
         sites = [Site(f"s{at}", n) for at, n in enumerate(rows)]
-        whose = {} if person_rows is None else {"person": "id", "person_rows": person_rows}
-        choices = Choices(target="y", family=family, **whose)
-        found = create(
+        person_settings = {} if person_rows is None else {"person": "id", "person_rows": person_rows}
+        choices = Choices(target="y", family=family, **person_settings)
+        created = create(
             "test", str(tmp_path / "public.csv"), choices, request, sites=sites, **{"patience": 20.0, **settings}
         )
-        context, joined = StudyContext.of(found, str(tmp_path)), []
+        context, joined = StudyContext.of(created, str(tmp_path)), []
         for site, frame in zip(sites, frames, strict=True):
-            own = tmp_path / site.name
-            own.mkdir()
+            site_folder = tmp_path / site.name
+            site_folder.mkdir()
             if person_rows is not None:
                 frame["id"] = np.arange(len(frame)) // person_rows
-            frame.to_csv(own / "private.csv", index=False)
-            ledger = Ledger(str(own / "ledger.db"))
+            frame.to_csv(site_folder / "private.csv", index=False)
+            ledger = Ledger(str(site_folder / "ledger.db"))
             ledger.cap(site.name, (cap or {}).get(site.name, 3.0))
-            joined.append(join(context, site.name, own, ledger, dataset=site.name, by="curator"))
-        context = StudyContext.of(found.with_keys(joined), str(tmp_path))
+            joined.append(join(context, site.name, site_folder, ledger, dataset=site.name, by="curator"))
+        context = StudyContext.of(created.with_keys(joined), str(tmp_path))
         sources = {site.name: SeededNoise(1, at) for at, site in enumerate(sites)}
         return Setup(context, tmp_path, frames, public, sources, clock)
 

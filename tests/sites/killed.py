@@ -1,4 +1,4 @@
-"""A site as a process that ends itself with SIGKILL at a message, and writes down what it summed."""
+"""A site as a process that kills itself at a message, and records its sums."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VALUES = "values"  # a line for each noise added: integers without noise
 
 
 class Kills:
-    """A board at whose first message of a kind and pass this process is killed, before or after it is sent."""
+    """Board that kills this process before or after the first message of a kind and pass."""
 
     def __init__(self, board, kind, step, moment):
         self.board, self.kind, self.step, self.moment = board, kind, step, moment
@@ -49,7 +49,7 @@ def _append(path, line):
 
 
 def _write_down(own):
-    """Let this process write down every sum that it makes, and every one that it shares."""
+    """Let this process record every sum that it computes, and every one that it shares."""
     add, shared = NoiseShares.add, Exchange._open
 
     def added(self, values, scale):
@@ -64,7 +64,7 @@ def _write_down(own):
 
 
 def take_part(folder, name, death, times):
-    """Run a site of the study in a folder; ``death``: kind, step, and before or after, or None; ``times``: a pipe."""
+    """Run a site of the study in a folder; ``death``: kind, step, before or after, or None; ``times``: a pipe."""
     folder, clock = Path(folder), DistantClock(times)
     parties.monotonic, parties.sleep, transcript.time = clock.monotonic, clock.sleep, clock
     own = folder / name

@@ -1,8 +1,8 @@
-"""Audit of a whole study's view: the coordinator with the colluding sites against the claim, faults planted.
+"""Audit of the view of a coordinator with colluding sites against the claim of a study, with planted faults.
 
-The arithmetic is the protocol's own: noise shares, splitting, sums of shares. Two passes are run, a row at an honest
-site pushes them in opposite directions, and the coalition sees each pass's total without its own part, and what each
-honest site published, with what the coalition sent to it taken off.
+The arithmetic is that of the protocol: noise shares, splitting, sums of shares. In two passes, a row at an honest site
+changes the sums in opposite directions. The coalition sees the total of each pass without its own part, and what each
+honest site published, less what the coalition sent to it.
 """
 
 import math
