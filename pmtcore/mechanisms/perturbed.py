@@ -187,7 +187,7 @@ def reserve_solver_budget(planned: Budgeted) -> Budgeted:
     """Return the budget left for the exact minimizer after reserving the share of the solver's error.
 
     The reserve is 2 % of mu (in quadrature) or 1 % of epsilon. A mu also loses a millionth for noise that is
-    discrete Gaussian (proofs/gradients.md, 16).
+    discrete Gaussian (proofs/minimizer.md, 21).
     """
     if isinstance(planned, Gdp):
         return replace(planned, mu=Reserve(planned.mu).left / (1 + SLACK))

@@ -284,7 +284,7 @@ def release_mean(
 def release_sums(
     statistic: Private[np.ndarray], source: NoiseSource, trials: int, scales: np.ndarray, *, n: int
 ) -> np.ndarray:
-    """Return sums of n integer reports (trials, dimension).
+    """Return sums of n integer reports (trials, dimension), as floats: they may have more than 64 bits.
 
     The noise of all reports together is one discrete Gaussian of scale ``sqrt(n)`` times that of each
     (``scales``, (dimension,)): the distribution of n of them up to what a grid of 2^30 steps shows.
@@ -299,7 +299,7 @@ def release_sums(
     Guarantee: at least that of one report, for every row (proofs/local.md, 12).
     """
     value = statistic.reveal(_MECHANISM)
-    noisy = np.empty((trials, len(value)), dtype=np.int64)
+    noisy = np.empty((trials, len(value)))
     for scale in np.unique(scales):
         at = np.flatnonzero(scales == scale)
         noisy[:, at] = value[at] + source.integers(float(scale) * math.sqrt(n), trials, len(at))

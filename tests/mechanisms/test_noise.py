@@ -26,6 +26,7 @@ from pmtcore.mechanisms.noise import (
     uniform,
 )
 from pmtcore.mechanisms.passes import GRADIENT, GRADIENT_SENSITIVITY
+from pmtcore.mechanisms.randomizers import release_sums
 from tests.helpers import FALSE_ALARM
 
 SIZE = 20_000
@@ -74,6 +75,14 @@ def test_noise_beyond_64_bits_is_not_cut(source):
     assert 2**63 < max(abs(value) for value in added) < 2**66, "none of 40 beyond: once in four million"
     spread = float(np.std(added.astype(float))) / 2.0**63
     assert abs(spread - 1) < 5 / np.sqrt(80), "40 draws tell a standard deviation to 11 %"
+
+
+def test_sums_of_local_reports_may_have_more_than_64_bits():
+    """Eight million reports at mu 1e-6: the noise on one coordinate in eight is beyond 64 bits."""
+    scale, n = 2.0**31 / MU_RANGE[0], 8_000_000
+    sums = release_sums(Private(np.zeros(250, dtype=np.int64)), SecureNoise(), 1, np.full(250, scale), n=n)
+    assert np.max(np.abs(sums)) > 2.0**63, "none of 250 beyond: once in 10^14"
+    assert abs(np.std(sums) / (scale * np.sqrt(n)) - 1) < 5 / np.sqrt(500)
 
 
 def test_the_smallest_budget_has_noise_beyond_64_bits():
