@@ -251,7 +251,7 @@ def coefficients(view: MomentView, fit: Regression) -> None:
     with right:
         st.markdown("**Together:** coefficients of the model, with 95\u00a0% bands")
         if drawn is not None:
-            picture = figures.forest(view.moment, fit, drawn)
+            picture = figures.forest(view.moment, fit, drawn, view.modelled)
             sizes = table["coefficient"].map(figures.comparable(view.moment))
             with_sizes = table.assign(**{"step of the picture": sizes})
             chart(picture, "explore", "Coefficients with 95 % bands", with_sizes, label=view.label)
@@ -365,7 +365,7 @@ def models(view: MomentView, fit: Regression) -> None:
         if earlier:
             st.caption("This model and the one before of the same response; models that you pin take their place.")
     if len(pinned) > 1:
-        figure, table = figures.side_by_side(pinned, view.moment)
+        figure, table = figures.side_by_side(pinned, view.moment, view.modelled)
         chart(figure, "explore-side", "Coefficients of the pinned models side by side", table, label=view.label)
         if words := figures.nested_words(pinned):
             st.markdown(f"{badge(view.label)} {plain(words)}")
@@ -494,7 +494,7 @@ def _paths(view: MomentView, fit: Regression) -> None:
     if ridge:
         words = figures.ridge_words(view.moment, path)
     alt = f"Coefficients along the {kind} path"
-    picture = figures.paths(view.moment, path, fit.response)
+    picture = figures.paths(view.moment, path, fit.response, view.modelled)
     table = figures.path_table(view.moment, path)
     chart(picture, "explore-paths", alt, table, label=view.label, words=words)
 

@@ -771,3 +771,15 @@ def test_names_stand_at_the_ends_of_a_path(levels):
     values = np.concatenate([np.asarray(trace.y) for trace in drawn.data])
     assert np.all(np.diff(places) > 0.04 * (np.nanmax(values) - np.nanmin(values)))
     assert figures.has_bands(levels, path) == any(trace.fill for trace in drawn.data)
+
+
+def test_pictures_of_a_label_name_the_level_that_counts_as_1(levels):
+    """Beside each other, alone and along a path: a positive effect makes that level likelier."""
+    fit = levels.regress(response="sex=F", features=["a", "town=0"])
+    shown = figures.drawn(figures.table(fit, "none", 1), figures.in_steps(levels, fit))
+    path = levels.ridge_path(fit, figures.comparable(levels))
+    alone, along = figures.forest(levels, fit, shown), figures.paths(levels, path, "sex=F")
+    beside = figures.side_by_side({"one": fit, "two": fit}, levels)[0]
+    titles = [alone.layout.xaxis.title.text, along.layout.yaxis.title.text, beside.layout.xaxis.title.text]
+    assert all("the chance that sex is F" in title.replace("<br>", " ") for title in titles)
+    assert "label is yes" in figures.event("label", {"label": "yes"})

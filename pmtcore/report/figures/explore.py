@@ -130,8 +130,15 @@ def drawn(shown: pd.DataFrame, scales: Mapping[str, float], freedom: float | Non
     return scaled.iloc[list(places)].assign(row=names)
 
 
-def forest(moment: Moment, fit: Regression, rows: pd.DataFrame) -> go.Figure:
-    """Draw the coefficients of :func:`drawn` with 95 % bands."""
+def forest(moment: Moment, fit: Regression, rows: pd.DataFrame, levels: Mapping[str, str] | None = None) -> go.Figure:
+    """Draw the coefficients of :func:`drawn` with 95 % bands.
+
+    Args:
+        moment: the record.
+        fit: the regression.
+        rows: of :func:`drawn`.
+        levels: that count as 1, as for :func:`event`.
+    """
     value, low, high = (rows[name].to_numpy(dtype=float) for name in ("value", *_LIMITS))
     names, figure = list(rows["row"]), go.Figure()
     wide = (rows["effects"] > 1).to_numpy() if "effects" in rows else np.zeros(len(rows), dtype=bool)
@@ -147,16 +154,21 @@ def forest(moment: Moment, fit: Regression, rows: pd.DataFrame) -> go.Figure:
     figure.add_vline(x=0, line={"color": QUIET})
     at_the_edge(figure, value, low, high)
     figure.update_layout(showlegend=bool(wide.any()))
-    return finish_rows(figure, names, _axis(moment, [fit]))
+    return finish_rows(figure, names, _axis(moment, [fit], levels))
 
 
-def _axis(moment: Moment, fits: Collection[Regression]) -> str:
+def _axis(moment: Moment, fits: Collection[Regression], levels: Mapping[str, str] | None) -> str:
     """Return what the effects in a picture of models are: in the unit of the one response, of several in sd."""
     responses = dict.fromkeys(fit.response for fit in fits)
     in_sd = " (in sd)" if len(responses) > 1 else ""
-    told = [f"the chance of {name}" if name in moment.labels else f"{name}{in_sd}" for name in responses]
+    told = [_changed(moment, name, levels) or f"{name}{in_sd}" for name in responses]
     features = [name for fit in fits for name in fit.features]
     return f"change of {english(told)}, for {step_words(features, moment.labels)}"
+
+
+def _changed(moment: Moment, response: str, levels: Mapping[str, str] | None) -> str:
+    """Return the chance that effects on a label change, with its event; empty for a number."""
+    return f"the chance that {event(response, levels or {})}" if response in moment.labels else ""
 
 
 def between(low: Values, value: Values, high: Values, colour: str | None = AFTER) -> dict[str, Any]:
@@ -468,10 +480,17 @@ def key_of(fit: Regression) -> str:
     return f"{fit.formula} | {fit.lam:g}"
 
 
-def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
+def side_by_side(
+    fits: Mapping[str, Regression], moment: Moment, levels: Mapping[str, str] | None = None
+) -> tuple[go.Figure, pd.DataFrame]:
     """Draw coefficients of pinned models: one colour, one mark and one line each.
 
     They are in the unit of :func:`forest`, those of several responses in standard deviations of these.
+
+    Args:
+        fits: the models by name.
+        moment: the record.
+        levels: that count as 1, as for :func:`event`.
     """
     marks = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star", "triangle-down")
     figure, tables, by = go.Figure(), [], comparable(moment)
@@ -497,7 +516,7 @@ def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Fig
     figure.update_layout(scattermode="group")
     joined = pd.concat(tables, ignore_index=True)
     names = list(dict.fromkeys(name for trace in figure.data for name in trace.y))
-    return finish_rows(figure, names, _axis(moment, fits.values()), _BESIDE * len(fits)), joined
+    return finish_rows(figure, names, _axis(moment, fits.values(), levels), _BESIDE * len(fits)), joined
 
 
 def regression_table(fits: Mapping[str, Regression]) -> pd.DataFrame:
@@ -843,11 +862,17 @@ def ridge_words(moment: Moment, path: Path) -> str:
     return " ".join(one.sentence() for one in told)
 
 
-def paths(moment: Moment, path: Path, response: str) -> go.Figure:
+def paths(moment: Moment, path: Path, response: str, levels: Mapping[str, str] | None = None) -> go.Figure:
     """Draw coefficients for comparable steps of their columns along penalties, each line unlike all others.
 
     They are in the unit of :func:`forest`, so that a path begins at the coefficients beside it. A few lines have their
     names at their left ends, and those of a ridge their 95 % bands, shaded.
+
+    Args:
+        moment: the record.
+        path: of one regression.
+        response: its response.
+        levels: that count as 1, as for :func:`event`.
     """
     figure, by, drawn = go.Figure(), comparable(moment), _lines(moment, path)
     for at, (j, name) in enumerate(drawn):
@@ -866,7 +891,7 @@ def paths(moment: Moment, path: Path, response: str) -> go.Figure:
     if len(drawn) <= _MOST_NUMBERED:
         name_at_ends(figure, np.min(path.lam), np.max(path.lam))
     step = step_words([name for _, name in drawn], moment.labels)
-    of = f"the chance of {response}" if response in moment.labels else response
+    of = _changed(moment, response, levels) or response
     return finish(figure, "penalty, features in steps of the other axis", f"change of {of}, for {step}", 420)
 
 
