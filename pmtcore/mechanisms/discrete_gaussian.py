@@ -16,7 +16,7 @@ import numpy as np
 LARGEST_DRAWN = 2.0**57
 # From this size on integers are Python's: a sum with private integers, which are smaller where they have 64 bits, must
 # not wrap for one table only.
-_LEAST_LARGE = 2**62
+LEAST_LARGE = 2**62
 # Relative difference from which on floating point decides, which has fifteen digits.
 _MARGIN = 2.0**-26
 # Random bits of the first exact decision, and further bits of each next one.
@@ -49,7 +49,7 @@ def discrete_gaussian(sigma: float, count: int) -> np.ndarray:
         drawn.append(accepted(words, sigma)[:missing])
         missing -= len(drawn[-1])
     integers = np.concatenate(drawn)
-    return integers.astype(object if np.any(np.abs(integers) >= _LEAST_LARGE) else np.int64, copy=False)
+    return integers.astype(object if np.any(np.abs(integers) >= LEAST_LARGE) else np.int64, copy=False)
 
 
 def accepted(words: np.ndarray, sigma: float) -> np.ndarray:

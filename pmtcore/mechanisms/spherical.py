@@ -12,12 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from pmtcore.mechanisms.discrete_gaussian import LEAST_LARGE
+
 # Initial random bits, and further bits at each retry: the initial ones fail once in 2^60 cases for scales of 2^60.
 _FIRST_BITS, _MORE_BITS = 192, 128
 
 
 def spherical_integers(scale: float, size: int) -> np.ndarray:
-    """Draw the rounding (size,) of a real vector with density proportional to ``exp(-|b|/scale)``."""
+    """Draw the rounding (size,) of a real vector with density proportional to ``exp(-|b|/scale)``.
+
+    Integers of 64 bits, or Python integers if one is too large for a sum in 64 bits.
+    """
     from mpmath.ctx_iv import MPIntervalContext  # noqa: PLC0415  # only real releases need it
 
     pairs = (size + 1) // 2
@@ -34,7 +39,7 @@ def spherical_integers(scale: float, size: int) -> np.ndarray:
             continue
         rounded = _rounded(context, unit[:size], turned, scale)
         if rounded is not None:
-            return np.asarray(rounded, dtype=np.int64)
+            return np.asarray(rounded, dtype=np.int64 if max(map(abs, rounded)) < LEAST_LARGE else object)
         words = [word << _MORE_BITS | secrets.randbits(_MORE_BITS) for word in words]
         bits += _MORE_BITS
 

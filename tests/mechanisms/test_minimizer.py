@@ -166,6 +166,13 @@ def test_floors_of_interval_ends_are_exact():
     assert _floor((context.mpf(2) ** 100 - context.mpf(0.5)).a) == 2**100 - 1
 
 
+def test_spherical_integers_have_no_end_at_64_bits():
+    """The noise that covers a minimizer at the least budgets is added to integers of 64 bits without wrapping."""
+    noise = spherical_integers(2.0**80, 3)
+    assert max(abs(value) for value in noise) > 2**64, "all below: once in 10^14"
+    assert (np.array([1, 2, 3]) + noise).tolist() == [value + k for k, value in enumerate(noise, start=1)]
+
+
 @pytest.mark.slow
 def test_seeded_and_exact_spherical_noise_agree(seed):
     """Kolmogorov-Smirnov on the first coordinate, whose law both give."""
