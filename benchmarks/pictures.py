@@ -45,7 +45,7 @@ def settled(page: Page) -> None:
 
 
 def confirm(page: Page, after: str) -> None:
-    """Press what releases, and wait for a text of what follows."""
+    """Press the button that releases, and wait for a text of the result."""
     page.get_by_text(re.compile("I spend mu|I know that this is for study")).first.click()
     settled(page)
     page.get_by_role("button", name=re.compile("^(Release|Compute a lab figure)$")).click()

@@ -318,7 +318,7 @@ print(time.process_time() - start)
 
 
 def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
-    """Time the same release from a Parquet file, against reading its columns; on two workers where asked."""
+    """Return the times of a release from a Parquet file and of reading its columns, on two workers if asked for."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -436,7 +436,7 @@ COLOURS = {"release": "#0072B2", "X'X": "#009E73", "scikit-learn": "#D55E00", "d
 
 
 def picture(lines: list[dict[str, float]], place: Path) -> None:
-    """Seconds and memory against rows, a panel for each number of columns that has several; Chromium (PMT_CHROMIUM)."""
+    """Draw seconds and memory against rows, with a panel for each number of columns; needs Chromium (PMT_CHROMIUM)."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415
     from plotly.subplots import make_subplots  # noqa: PLC0415
 

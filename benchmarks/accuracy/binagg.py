@@ -44,7 +44,7 @@ class Bin:
 
 
 def fit(x: np.ndarray, y: np.ndarray, mu: float, trials: int, seed: int) -> np.ndarray:
-    """Coefficients (trials, d)."""
+    """Return coefficients (trials, d)."""
     rng = np.random.default_rng(seed)
     return np.array([_fitted(x, y, mu * np.array(_PARTS) / np.linalg.norm(_PARTS), rng) for _ in range(trials)])
 

@@ -22,7 +22,7 @@ _SKETCH = 6.0
 
 
 def sketch_epsilon(gamma: float, k: int, delta: float, steps: int) -> float:
-    """Epsilon at delta of the sketches and of the released eigenvalue."""
+    """Return the epsilon at delta of the sketches and of the released eigenvalue."""
 
     def at(alpha: float) -> float:
         if not 1 < alpha < gamma:
@@ -44,7 +44,7 @@ def least(enough: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def fit(x: np.ndarray, y: np.ndarray, epsilon: float, delta: float, trials: int, seed: int) -> np.ndarray:
-    """Coefficients (trials, d); rows are scaled by the longest, responses by the largest: generous to it."""
+    """Return coefficients (trials, d); rows and responses are scaled by the largest, an advantage."""
     longest, largest = float(np.max(np.linalg.norm(x, axis=1))), float(np.max(np.abs(y)))
     x, y = x / longest, y / largest
     d = x.shape[1]

@@ -22,7 +22,7 @@ STEPS = 20
 def descent(
     public: PublicData, x: np.ndarray, y: np.ndarray, mu: float, trials: int, seed: int, preconditioned: bool
 ) -> np.ndarray:
-    """Coefficients (trials, d) for private rows (n, d), (n,).
+    """Return coefficients (trials, d) for private rows (n, d), (n,).
 
     Args:
         preconditioned: in coordinates that whiten the public rows; else in units of their columns' root mean square.
@@ -54,7 +54,7 @@ def descent(
 def diffprivlib(
     x: np.ndarray, y: np.ndarray, epsilon: float, trials: int, labels: bool, lam: float
 ) -> np.ndarray | None:
-    """Coefficients (trials, d) from the environment that PMT_PEERS names; ``None`` without one.
+    """Return coefficients (trials, d) from the environment that PMT_PEERS names; ``None`` without one.
 
     Its guarantee is pure: it gets the epsilon that this mu has at delta = 1/n^2, though it needs no delta.
     """
@@ -70,7 +70,7 @@ def diffprivlib(
 
 
 def limit(public: PublicData, x: np.ndarray, y: np.ndarray, mu: float, exact: np.ndarray) -> float:
-    """Error of one clipped gradient with all of mu, at the private fit itself, its Hessian and best bound known.
+    """Return the error of one clipped gradient with all of mu at the private fit, with its Hessian and best bound.
 
     Rows are whitened by their own moment, gradients clipped in length, the squared distance is bias and noise together.
     No Gaussian release of d clipped numbers can do what this one knows; public rows help below it at small budgets.

@@ -170,14 +170,14 @@ PAPERS = {"linear": "pmt-ridge", "labels": "pmt-logistic"}
 
 
 def released(id: str, public: PublicData, rows: PrivateRows, mu: float, trials: int, seed: int, **values: Any) -> Any:
-    """Coefficients (trials, d) of a registered method."""
+    """Return coefficients (trials, d) of a registered method."""
     entry = method(id)
     plan = entry.plan(public, rows.n, Budget(mu), make_parameters(entry, values))
     return plan.run(rows, SeededNoise(seed), trials).coefficients
 
 
 def drawn(split: int, shift: str = "", **setting: Any) -> tuple[PublicData, PrivateRows]:
-    """Both sides of one split; with a shift the public rows are no sample of the private ones."""
+    """Return both sides of one split; with a shift the public rows are no sample of the private ones."""
     public, rows, _ = sides(split, **setting)
     if not shift:
         return public, rows
@@ -203,7 +203,7 @@ def drawn(split: int, shift: str = "", **setting: Any) -> tuple[PublicData, Priv
 def errors(
     kind: str, setting: Mapping[str, Any], mu: float, split: int, trials: int, only: Sequence[str] = ()
 ) -> dict[str, float]:
-    """Median distance to the non-private fit, each method (or only these), on one split."""
+    """Return the median distance to the non-private fit on one split, by method."""
     public, rows = drawn(split, **setting)
     exact = exact_fit(public, rows).reveal(HARMLESS)
     z = rows.concatenate(lambda x, y: np.column_stack([x, y])).reveal(HARMLESS)
@@ -255,7 +255,7 @@ def renewed(rows: list[dict[str, Any]], only: Sequence[str], splits: int, trials
 
 
 def table(kind: str, settings: Mapping[str, Mapping[str, Any]], splits: int, trials: int) -> list[dict[str, Any]]:
-    """One row for each setting and budget."""
+    """Return a table with a row for each setting and budget."""
     rows = []
     for name, setting in settings.items():
         for mu in MUS:
@@ -299,7 +299,7 @@ def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def picture(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
-    """Ratios on a log axis, one line for each method."""
+    """Draw ratios on a log axis, with a line for each method."""
     figure = go.Figure()
     for id in ("recommended", *dict.fromkeys(id for names in METHODS.values() for id in names)):
         mine = [row for row in rows if id in row["errors"]]

@@ -18,7 +18,7 @@ _ROUNDS = 1000  # of rejection; never met
 
 
 def fit(x: np.ndarray, y: np.ndarray, epsilon: float, delta: float, trials: int, seed: int) -> np.ndarray:
-    """Coefficients (trials, d)."""
+    """Return coefficients (trials, d)."""
     rng, (n, d) = np.random.default_rng(seed), x.shape
     many = min(_FITS, n // (2 * d))
     estimates = np.zeros((trials, d))

@@ -63,20 +63,20 @@ METHODS = {
     ),
     "count": ("pmt-gradients", "public-only", "zero", "dp-gd", "dp-erm", "preconditioned", "descent"),
 }
-# Not from outside: the project's own methods, and what no method can be.
+# The project's own methods, apart from those of papers and peers.
 SIBLINGS = ("joint-pmt", "joint-moment", "pmt-gradients", "pmt-objective", "pmt-score")
 _MOST_LEVELS = 8
 _LARGEST = 20_000
-# Beyond this length of a standardized fit to labels the non-private fit is next to separation.
+# Longer standardized fits to labels are nearly separated.
 _SEPARATED = 20.0
 _DEPENDENT = 1e-4
-# Name of the response: one that no table has among its features.
+# Name of the response, which no feature has.
 _TARGET = "(response)"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A table and how it is used; measured at every budget."""
+    """A table with its settings, measured at every budget."""
 
     table: str
     task: str
@@ -87,14 +87,14 @@ class Case:
 
     @property
     def key(self) -> str:
-        """Fields in one string."""
+        """Return the fields in one string."""
         parts = (self.table, self.rule, self.scale, "one" if self.intercept else "none", "large" if self.large else "n")
         return "|".join(parts)
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Public data, private rows, the non-private fit with its information matrix, the population's fit where known."""
+    """Public data, private rows, the non-private fit, its information matrix, and the population fit where known."""
 
     public: PublicData
     rows: PrivateRows
@@ -105,23 +105,23 @@ class Draw:
     population: np.ndarray | None
 
     def standard_errors(self, coefficients: np.ndarray) -> np.ndarray:
-        """Distances (trials,) to the non-private fit in its own standard errors; infinite for a failed trial."""
-        away = coefficients - self.exact
-        square = np.einsum("ti,ij,tj->t", away, self.information, away) / len(self.exact)
+        """Return distances (trials,) to the non-private fit in its own standard errors; infinite for a failed trial."""
+        deviation = coefficients - self.exact
+        square = np.einsum("ti,ij,tj->t", deviation, self.information, deviation) / len(self.exact)
         return np.nan_to_num(np.sqrt(np.maximum(square, 0.0)), nan=math.inf)
 
 
 def zoo_directory() -> Path:
-    """Return the folder of the zoo: the one that PMT_ZOO_DIR names, else ``../shared/zoo`` beside the project."""
-    beside = Path(__file__).resolve().parents[3] / "shared" / "zoo"
-    return Path(os.environ.get("PMT_ZOO_DIR") or beside)
+    """Return the folder of the zoo: PMT_ZOO_DIR, or else ``../shared/zoo`` beside the project."""
+    default = Path(__file__).resolve().parents[3] / "shared" / "zoo"
+    return Path(os.environ.get("PMT_ZOO_DIR") or default)
 
 
 def zoo_module() -> ModuleType:
-    """Return the zoo's own loader.
+    """Return the module that loads the zoo's tables.
 
     Raises:
-        FileNotFoundError: no such folder, or the tables' package is not installed.
+        FileNotFoundError: the folder does not exist, or the package of the tables is not installed.
     """
     folder = zoo_directory()
     if not (folder / "zoo.json").is_file():
@@ -168,17 +168,17 @@ def _rescaled(column: np.ndarray, scale: str) -> np.ndarray:
 
 
 def independent(x: np.ndarray) -> list[int]:
-    """Return the places of columns that are not combinations of those before them."""
+    """Return the positions of columns that are not combinations of earlier ones."""
     chosen: list[int] = []
     basis = np.empty((len(x), 0))
     for j in range(x.shape[1]):
         column = x[:, j]
-        rest = column - basis @ (basis.T @ column)
-        rest = rest - basis @ (basis.T @ rest)
-        length = float(np.linalg.norm(rest))
+        residual = column - basis @ (basis.T @ column)
+        residual = residual - basis @ (basis.T @ residual)
+        length = float(np.linalg.norm(residual))
         if length > _DEPENDENT * float(np.linalg.norm(column)) and length > 0:
             chosen.append(j)
-            basis = np.column_stack([basis, rest / length])
+            basis = np.column_stack([basis, residual / length])
     return chosen
 
 
@@ -188,7 +188,7 @@ def public_rows(rule: str, d: int) -> int:
 
 
 def draw(case: Case, number: int, loader: ModuleType, lam: float = 0.0) -> Draw | None:
-    """Return one draw of a case; ``None`` where the table is too small, or the fit is next to separation."""
+    """Return one draw of a case; ``None`` where the table is too small, or the fit is nearly separated."""
     frame, target, _ = loader.load(case.table)
     x, y, names = encoded(frame, target, case)
     rng = np.random.default_rng([number, int(sha256(case.key.encode()).hexdigest()[:8], 16)])

@@ -287,7 +287,7 @@ def neighbours(view: MomentView, fit: Regression, drawn: Collection[str]) -> pd.
     """Draw the correlations of all columns with the response; a click adds or removes a column; return the table.
 
     Args:
-        here: the open record.
+        view: the open record.
         fit: the model.
         drawn: its coefficients in the picture beside this one.
     """

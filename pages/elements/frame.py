@@ -62,6 +62,7 @@ def draw() -> None:
 
 
 def _tables() -> None:
+    """Draw the open tables and the current fit."""
     current = state.session()
     if current.tables is None:
         return
@@ -83,19 +84,15 @@ def _tables() -> None:
 
 
 def _spent() -> None:
-    account = counted()
+    """Draw what was spent on the open table: in the ledger, or else in this session."""
+    account, releases = counted(), state.session().spent
     if account is not None:
-        total, count = account.spent, len(account.entries)
-        added = " (their squares add up)" if count > 1 else ""
-        words = (
-            unbroken(f"mu = {total:.3g} in {plural(count, 'release')}{added}")
-            if count
-            else "nothing yet under this name"
-        )
-        st.caption(f"Spent on this table, in the ledger as {plain(account.dataset)}: **{words}**")
-        return
-    spent = state.session().spent
-    total = compose(release.guarantee.person.mu for release in spent)
-    added = " (their squares add up)" if len(spent) > 1 else ""
-    words = "nothing yet" if not spent else unbroken(f"mu = {total:.3g} in {workflow_state.made(spent)}{added}")
-    st.caption(f"Spent on this table, in this session: **{words}**")
+        place, nothing = f"in the ledger as {plain(account.dataset)}", "nothing yet under this name"
+        total, count, made = account.spent, len(account.entries), plural(len(account.entries), "release")
+    else:
+        place, nothing = "in this session", "nothing yet"
+        total, count = compose(release.guarantee.person.mu for release in releases), len(releases)
+        made = workflow_state.made(releases)
+    added = " (their squares add up)" if count > 1 else ""
+    words = unbroken(f"mu = {total:.3g} in {made}{added}") if count else nothing
+    st.caption(f"Spent on this table, {place}: **{words}**")

@@ -46,7 +46,7 @@ def drawn() -> bool:
     # Folded: on a phone four titles would fill the first screen.
     with st.expander("The four papers", icon=":material/menu_book:"):
         st.caption("  \n".join(f"{one.letter}: {cited(one.letter)}." for one in CITATIONS.values()))
-    with st.spinner("Comparing results with the papers' claims: once for each version", show_time=True):
+    with st.spinner("Comparing results with the papers' claims, once for each version", show_time=True):
         all_tiles = tiles()
     papers = sorted({tile.source[0] for tile in all_tiles})
     answers = list(_MARKS)

@@ -12,7 +12,7 @@ from pages.elements import session as state
 from pages.elements.controls import at_first, control, pick, segments
 from pages.elements.persons import whose
 from pages.elements.registered import named_by_a_curator, on_offer
-from pages.elements.uploads import mended, own_tables
+from pages.elements.uploads import mended, open_title, own_tables
 from pages.elements.widgets import badge, errors_shown, number, number_or_nothing, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.escaping import markdown as plain
@@ -64,7 +64,7 @@ def source() -> bool:
             if chosen == "demo":
                 _demo()
         if chosen == "name" and id is None:
-            st.info(f"Until a table is chosen, {_open_title()} is open on the other pages.", icon=":material/table:")
+            st.info(f"Until a table is chosen, {open_title()} is open on the other pages.", icon=":material/table:")
             return False
         if id is not None:
             st.caption(
@@ -103,12 +103,6 @@ def _pick_by_name() -> str | None:
         **control("table-name", index=None), options=ids, format_func=lambda id: named.entry(id).title
     )
     return chosen
-
-
-def _open_title() -> str:
-    """Return the title of the open tables."""
-    tables = state.session().tables
-    return plain(tables.title) if tables else "nothing"
 
 
 def _open_named(id: str, **knobs: float) -> None:

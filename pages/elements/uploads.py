@@ -25,6 +25,12 @@ from pmtcore.tables.table import MomentTable, Table, read_as, read_moment, read_
 _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
 
 
+def open_title() -> str:
+    """Return the title of the open tables, as markdown."""
+    tables = state.session().tables
+    return plain(tables.title) if tables else "nothing"
+
+
 def own_tables() -> bool:
     """Draw both uploaders and open the two tables; return whether each chosen file could be read."""
     require(Action.OPEN_TABLES)
@@ -57,9 +63,11 @@ def own_tables() -> bool:
         if kind == "moment matrix":
             public_rows = number(st, "upload-behind", 0, 10**9, start=0)
     if private is None or public is None:
-        tables = state.session().tables
-        title = plain(tables.title) if tables else "nothing"
-        until = f"Until then {title} is open on the other pages." if readable else "Replace the one that was refused."
+        until = (
+            f"Until then {open_title()} is open on the other pages."
+            if readable
+            else "Replace the one that was refused."
+        )
         missing = " and ".join([*["the private table"] * (private is None), *[f"public {kind}"] * (public is None)])
         st.info(f"Still needed: {missing}. {until}", icon=":material/upload:")
         return False

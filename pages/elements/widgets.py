@@ -203,7 +203,7 @@ def frame(table: pd.DataFrame, alt: str) -> None:
             if letters > _HEADING:
                 columns[name] = st.column_config.TextColumn(width=min(_LETTER * letters + _EDGES, _NAMES[name]))
     columns |= {"model": st.column_config.TextColumn(width="medium")}  # names given by the user are shown in full
-    # A style writes each cell, and the table is sorted by the numbers behind it.
+    # The style formats cells; sorting uses the numbers.
     formats: Any = {name: texts.get for name, texts in written.items()}
     shown: Any = table.style.format(formats) if written else table
     st.dataframe(shown, hide_index=True, width="stretch", alt=alt, column_config=columns)

@@ -28,11 +28,6 @@ _STEP_ICONS = {
 }
 
 
-def summary(problem: Problem) -> None:
-    """Draw the current fit in one line."""
-    st.caption(_fit(problem))
-
-
 def summary_and_others(problem: Problem) -> None:
     """Draw the current fit and the way to another table, on a page without the steps."""
     with st.container(horizontal=True, key="open-table", gap="small", vertical_alignment="center"):
@@ -87,7 +82,7 @@ def steps(page: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
             st.page_link(f"pages/work/{name}.py", label=f"**{words}**" if name == page else words, icon=icon)
     # A report states its own release, which is often of another fit.
     if page not in ("data", "report") and problem is not None and not elsewhere:
-        summary(problem)
+        st.caption(_fit(problem))
 
 
 def made(spent: Sequence[Release]) -> str:

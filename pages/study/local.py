@@ -157,11 +157,6 @@ def _trusted(shown: QuickComparison) -> str:
     return f"With a curator: {listing(names)}; the others trust nobody. " if names else ""
 
 
-def ask_axis() -> str:
-    """Draw the choice of the horizontal axis; return it."""
-    return segments("local-axis", ["epsilon", "private rows"], "epsilon")
-
-
 def draw_comparison(problem: Problem, mark: tuple[str, ...], kind: Label, axis: str) -> None:
     """Draw the comparison of central and local methods at equal epsilon."""
     epsilon = float(st.session_state["local-epsilon"])
@@ -209,7 +204,7 @@ def page(current: Problem) -> None:
         simulated = curator_may_show(study, "A simulation on your own rows compares with their exact fit")
         if simulated:
             with later(right, "axis"):
-                axis = ask_axis()
+                axis = segments("local-axis", ["epsilon", "private rows"], "epsilon")
             draw_comparison(current, mark, kind, axis)
     if shown_on:
         st.caption(plain(shown_on))

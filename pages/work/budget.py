@@ -37,18 +37,11 @@ def account_page(account: Account) -> None:
         st.caption(plain(unit.words))
     if account.second:
         st.caption("A second person agrees to each release.")
-    record = account.as_dict()
-    spent = record["spent"]
-    a, b, c = st.columns(3)
-    a.metric("Spent, mu", f"{spent['mu']:.4g}")
-    b.metric("Spent, rho", f"{spent['rho']:.4g}")
-    c.metric(
-        "Spent, epsilon",
-        f"{spent['epsilon']:.4g}",
-        f"at delta {power_of_ten(spent['delta'])}",
-        delta_color="off",
-        delta_arrow="off",
-    )
+    spent = account.as_dict()["spent"]
+    at_delta = f"epsilon at delta {power_of_ten(spent['delta'])}"
+    amounts = {"mu": spent["mu"], "rho": spent["rho"], at_delta: spent["epsilon"]}
+    for column, (name, value) in zip(st.columns(3), amounts.items(), strict=True):
+        column.metric(f"Spent, {name}", f"{value:.4g}")
     if not account.entries:
         st.caption("Nothing was spent yet.")
         return

@@ -42,14 +42,9 @@ _START = "radius-start"
 def metrics(diagnosis: Diagnosis, mark: str) -> None:
     """Draw condition numbers and smallest eigenvalue, before and after whitening, in one row."""
     after = diagnosis.after.as_dict() if diagnosis.after else {}
-    columns = st.columns(3)
-    for column, name in zip(columns, ("kappa", "kappa_bar", "lambda_min"), strict=True):
-        before = said(diagnosis.before.as_dict()[name])
-        column.metric(
-            f"{mark} {term(name).name}",
-            f"{before} → {said(after[name])}" if after else f"{before} → unknown",
-            help=f"Before and after whitening. {term(name).words}",
-        )
+    for column, id in zip(st.columns(3), ("kappa", "kappa_bar", "lambda_min"), strict=True):
+        values = f"{said(diagnosis.before.as_dict()[id])} → {said(after[id]) if after else 'unknown'}"
+        column.metric(f"{mark} {term(id).name}", values, help=f"Before and after whitening. {term(id).words}")
 
 
 def page(problem: Problem) -> None:

@@ -460,8 +460,8 @@ def _selection(drawn: Draw, theta: np.ndarray, lams: Sequence[float]) -> Errors:
 
 def _false_features(drawn: Draw, theta: np.ndarray, lams: Sequence[float]) -> Errors:
     """Count the features without effect that are kept at large Lambda, at each epsilon (the text on figure 4)."""
-    kept = np.sum(theta[:, :, _truth(drawn) == 0] != 0, axis=2).astype(float)
-    return {f", Lambda = {lam:g}": kept[:, k].tolist() for k, lam in enumerate(lams)}
+    false_selections = np.sum(theta[:, :, _truth(drawn) == 0] != 0, axis=2).astype(float)
+    return {f", Lambda = {lam:g}": false_selections[:, k].tolist() for k, lam in enumerate(lams)}
 
 
 # By the names that stored results have for them.
