@@ -274,13 +274,17 @@ def translucent(colour: str, share: float) -> str:
 MOST_NAMED = 20
 # Pixels that a screen of 720 leaves below title, ways and sentence.
 _PROJECTED = 405
+# Lower edge of the legend in large print, in heights of the plot.
+_PROJECTED_LEGEND = 1.05
 # Pixels of a mark in large print, at least.
 _PROJECTED_MARK = 9
 
 
 def projected(figure: go.Figure) -> go.Figure:
     """Return the figure in large print: to be read from the last row, and with its knob on one screen of 720 lines."""
-    figure.update_layout(font={"size": 22}, legend={"font": {"size": 20}}, height=_PROJECTED)
+    # A legend that touches the plot would hide half of a mark at its upper edge.
+    above = max(figure.layout.legend.y or 0.0, _PROJECTED_LEGEND)
+    figure.update_layout(font={"size": 22}, legend={"font": {"size": 20}, "y": above}, height=_PROJECTED)
     figure.update_annotations(font_size=20)
     figure.update_traces(line={"width": 5}, selector={"mode": "lines"})
     for trace in figure.select_traces({"mode": "markers"}):
