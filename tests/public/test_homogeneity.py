@@ -16,7 +16,7 @@ from pmtcore.methods.registry import method
 from pmtcore.public.clipping import Ball
 from pmtcore.public.deduplicate import one_copy
 from pmtcore.public.gaussian_update import gaussian_update
-from pmtcore.public.homogeneity import FALSE_ALARMS, FALSE_ALARMS_OF_FEW, Alarm, bootstrap_null
+from pmtcore.public.homogeneity import FALSE_ALARMS, FALSE_ALARMS_OF_FEW, Alarm, BootstrapNull, bootstrap_null
 from pmtcore.public.moments import public_from_rows
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
@@ -59,6 +59,37 @@ def test_alike_samples_raise_no_alarm(m, noise):
     """Forty tables: no more alarms than one release in twenty explains, from m = d + 2 to four times n."""
     alarms = int(np.sum(chances(m, lambda z: z, noise) < FALSE_ALARMS))
     assert binom.sf(alarms - 1, 40, 0.05) > 1e-3
+
+
+@pytest.mark.slow
+def test_many_columns_are_no_rows_of_zeros():
+    """An intercept among 151 columns, a fifth of the public rows: rows left out of the whitening are longer in every
+    coordinate but that of the constant, whose moment then shows no rows of zeros."""
+    ball, n, alarms = Ball(1e3, 1.0), 20_000, 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x, new = (np.column_stack([np.ones(k), rng.standard_normal((k, 150))]) for k in (750, n))
+        public = public_from_rows(x, rng.standard_normal(750), ("(intercept)", *names(150)), "y")
+        null = bootstrap_null(public, ball, n)
+        assert np.allclose(null.moments[:, 0].mean(), 1.0, atol=0.03)
+        z = np.linalg.solve(public.feature_root, new.T).T
+        gram = z.T @ z / n
+        assert null._released(gram, 1e-6) == pytest.approx(gram[np.triu_indices(151)])
+        alarms += null.alarm(gram, 1e-6) is not None
+    assert binom.sf(alarms - 1, 6, 0.05) > 1e-3
+
+
+def test_a_draw_is_compared_with_the_other_draws():
+    """A matrix that is none of 66 draws raises no more alarms than its level says, whatever the number of entries."""
+    rng, d = np.random.default_rng(0), 60
+    draws = 1 + 0.1 * rng.standard_normal((66, d * (d + 1) // 2))
+    null = BootstrapNull(draws, np.eye(d), names(d), False, False, FALSE_ALARMS)
+    released = np.zeros((d, d))
+    alarms = 0
+    for _ in range(60):
+        released[np.triu_indices(d)] = 1 + 0.1 * rng.standard_normal(len(draws[0]))
+        alarms += null.test(released + np.triu(released, 1).T, 0.0) < FALSE_ALARMS
+    assert binom.sf(alarms - 1, 60, FALSE_ALARMS) > 1e-3
 
 
 def test_another_shape_is_found():
