@@ -54,12 +54,10 @@ def account_page(account: Account) -> None:
     st.markdown(total.words)
     alt = "Detections against false alarms of the best attacker who has all these releases"
     chart(tradeoff.tradeoff(total.mu), "total-tradeoff", alt, tradeoff.tradeoff_table(total.mu), label=Label.PUBLIC)
-    mu = st.slider(**control("budget-more"), min_value=0.05, max_value=5.0, value=1.0)
-    after = compose([account.spent, mu])
-    fits = account.cap is not None and after <= account.cap
-    st.markdown(
-        f"It would bring the total to mu = **{after:.4g}**, " + ("within the cap." if fits else "beyond the cap.")
-    )
+    if not account.retired:
+        mu = st.slider(**control("budget-more"), min_value=0.05, max_value=5.0, value=1.0)
+        place = "within" if account.fits(mu) else "beyond"
+        st.markdown(f"It would bring the total to mu = **{account.total_with(mu):.4g}**, {place} the cap.")
     taken_along(account)
 
 

@@ -14,6 +14,21 @@ from tests.app.test_pages import csv, do_release, session, upload, upload_and_re
 from tests.helpers import reserve
 
 
+def test_one_more_release_is_asked_about_where_there_can_be_one(app):
+    """Whether it fits is what the ledger would say, up to rounding; a retired data set has no further release."""
+    ledger = Ledger(os.environ["PMT_LEDGER"])
+    ledger.cap("survey", 0.5**0.5 * (1 - 5e-13))
+    reserve(ledger, "survey", "k", {"method": "joint-pmt", "mu": 0.5}, 0.5, neighbours="replace-one")
+    go(app, "budget")
+    app.slider(key="budget-more").set_value(0.5).run()
+    assert ledger.account("survey").fits(0.5) and "within the cap" in words(app)
+    app.slider(key="budget-more").set_value(0.55).run()
+    assert "beyond the cap" in words(app)
+    ledger.retire("survey", "the study is over")
+    app.run()
+    assert not app.exception and not [slider for slider in app.slider if slider.key == "budget-more"]
+
+
 @pytest.mark.slow
 def test_an_uploaded_table_spends_from_the_ledger(app):
     """The first release sets the cap and is in the ledger; the next one counts against it."""
