@@ -2939,7 +2939,8 @@ def _ledger_mutants() -> list[Mutant]:
     )
     mutants += _of(
         "ledger/log.py",
-        "tests/ledger/test_log.py -k entered_once",
+        "tests/ledger/test_log.py -k 'entered_once or retired_or_parted'",
+        ("a data set is parted from itself", "if dataset == other:", "if False:"),
         ("a failure is entered twice", 'if spent.state == "reserved":', "if spent.record is None:"),
     )
     mutants += _of(

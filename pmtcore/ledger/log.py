@@ -307,10 +307,17 @@ class Ledger:
             return frozenset(str(row["dataset"]) for row in events_of_kind(connection, "table"))
 
     def part(self, dataset: str, other: str, reason: str, *, by: str = "", role: str = "") -> None:
-        """Enter a curator's statement that two data sets share nobody: from then on they spend separately."""
+        """Enter a curator's statement that two data sets share nobody: from then on they spend separately.
+
+        Raises:
+            LedgerError: there is no reason, no such data set, or both are one.
+        """
         reason = checked_reason(reason, "the two data sets share nobody")
         self._check_known(dataset, other)
-        self.note(dataset, "part", {"other": checked_name(other)}, reason, by=by, role=role)
+        dataset, other = checked_name(dataset), checked_name(other)
+        if dataset == other:
+            raise LedgerError(LedgerMessage.PARTED_FROM_ITSELF, dataset=dataset)
+        self.note(dataset, "part", {"other": other}, reason, by=by, role=role)
 
     def retire(self, dataset: str, reason: str, *, by: str = "", role: str = "") -> None:
         """Retire a data set for a stated reason: further spends are refused."""

@@ -346,6 +346,9 @@ def test_only_a_data_set_that_is_there_is_retired_or_parted(tmp_path):
         book.retire("surve", "the study is over")
     with refused(LedgerMessage.NO_DATASET, LedgerError, dataset="other"):
         book.part("survey", "other", "they share nobody")
+    with refused(LedgerMessage.PARTED_FROM_ITSELF, LedgerError, dataset="survey"):
+        book.part("survey", " survey ", "they share nobody")
+    assert book.verify()["events"] == 1
     assert [account.dataset for account in book.accounts()] == ["survey"] and not book.account("survey").retired
 
 
