@@ -14,8 +14,9 @@ columns of the table whose mean or mean square differs most.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -44,8 +45,8 @@ OPEN = 2.0
 # rows are truncated since one column is far larger, all other columns look smaller), and how many are named at most.
 _NAMED, _NAMED_PART, _MOST_NAMED = 3.0, 1 / 3, 3
 # Standard deviations by which the constant's second moment has to be too small to show rows of zeros (once in 30,000
-# releases by chance), and the least share of other rows that is divided by.
-_CLEAR_DEVIATIONS, _LEAST_SHARE = 4.0, 0.1
+# releases by chance), and above 0 to show the share of other rows.
+_CLEAR_DEVIATIONS = 4.0
 # Least degrees of freedom of the fitted chi-squared law: that of one squared Gaussian.
 _LEAST_LAW_DOF = 1.0
 
@@ -86,6 +87,7 @@ class BootstrapNull:
         has_intercept: whether the first column is the constant.
         is_open: whether the ball admits private rows far longer than any public one.
         false_alarms: rate of false alarms at which the test warns.
+        counts: of public and private rows.
     """
 
     moments: np.ndarray
@@ -94,6 +96,7 @@ class BootstrapNull:
     has_intercept: bool
     is_open: bool
     false_alarms: float
+    counts: tuple[int, int]
 
     @cached_property
     def diagonal(self) -> np.ndarray:
@@ -113,18 +116,21 @@ class BootstrapNull:
             gram: released matrix (d, d).
             noise: variance of the noise on an entry off the diagonal; the diagonal has twice that variance.
         """
-        chance = self.test(gram, noise)
-        return None if chance >= self.false_alarms else Alarm(chance, self._columns(gram, noise))
+        per_row = self._per_row(upper_triangle(gram), noise)
+        if per_row is None:
+            return None
+        null, released, variance = per_row
+        chance = null._test(released, variance)
+        return None if chance >= self.false_alarms else Alarm(chance, null._columns(released, variance))
 
-    def _columns(self, gram: np.ndarray, noise: float) -> tuple[str, ...]:
+    def _columns(self, released: np.ndarray, noise_variance: np.ndarray) -> tuple[str, ...]:
         """Return the columns of the table whose mean, or mean square around the public mean, is farthest off.
 
         Both are linear in the moment: ``u' M u`` and ``e' M u``, with u the row of ``root`` that belongs to a column,
         less the public mean times that of the constant, e. Of the levels of a category the farthest one counts.
         """
         rows, places = upper_indices(len(self.root))
-        drawn, released = self.moments, self._released(gram, noise)
-        noise_variance = self._noise_variance(noise)
+        drawn = self.moments
 
         def deviation(left: np.ndarray, right: np.ndarray) -> float:
             """Return how many standard deviations ``left' M right`` is from its mean under the null distribution."""
@@ -156,11 +162,16 @@ class BootstrapNull:
             Probability of a difference at least as large where both tables come from one population. Where there is an
             intercept it is twice the smaller one (Bonferroni) of two p-values: of all entries, and of the means alone,
             which would have little weight among all entries. Each p-value combines the share of the draws with a
-            chi-squared law fitted to them, which extends below one over the number of draws.
+            chi-squared law fitted to them, which extends below one over the number of draws. It is 1 where so many
+            rows are zeros that the noise hides the share of the others.
         """
-        noise_variance = self._noise_variance(noise)
+        per_row = self._per_row(upper_triangle(gram), noise)
+        return 1.0 if per_row is None else per_row[0]._test(*per_row[1:])
+
+    def _test(self, released: np.ndarray, noise_variance: np.ndarray) -> float:
+        """Return the p-value of :meth:`test`, from entries and their noise per row that is not zero."""
         mean, variance = np.mean(self.moments, axis=0), np.var(self.moments, axis=0, ddof=1)
-        distances = self._distances(self._released(gram, noise), mean, variance, noise_variance)
+        distances = self._distances(released, mean, variance, noise_variance)
         rng = np.random.default_rng(0)
         noisy = self.moments + np.sqrt(noise_variance) * rng.standard_normal(self.moments.shape)
         simulated = self._distances(noisy, *self._without_each(mean, variance), noise_variance)
@@ -170,21 +181,26 @@ class BootstrapNull:
         of_means = self._chance(float(np.sum(distances[self.means])), np.sum(simulated[:, self.means], axis=1))
         return min(2 * min(chance, of_means), 1.0)
 
-    def _noise_variance(self, noise: float) -> np.ndarray:
-        """Return the variance of the noise on each entry, shape (entries,)."""
-        return noise * np.where(self.diagonal, 2.0, 1.0)
-
-    def _released(self, gram: np.ndarray, noise: float) -> np.ndarray:
-        """Return the upper triangle (entries,) of a released matrix, per row that is not zero where some clearly are.
+    def _per_row(self, released: np.ndarray, noise: float) -> tuple[Self, np.ndarray, np.ndarray] | None:
+        """Return null, entries (entries,) and variances of their noise, per row that is not zero where some are.
 
         A private row with a gap, and an unused place of a person, are rows of zeros: they shrink all entries alike, and
-        the second moment of the constant shows by how much.
+        the second moment of the constant shows by how much. Divided by that share the noise is larger, the draws are
+        those of fewer rows, and have the error of the share. ``None`` where noise hides the share.
         """
-        released, constant = upper_triangle(gram), self.moments[:, 0]
+        variance, constant = noise * np.where(self.diagonal, 2.0, 1.0), self.moments[:, 0]
         expected, sd = np.mean(constant), np.sqrt(np.var(constant, ddof=1) + 2 * noise)
         if not self.has_intercept or expected - released[0] <= _CLEAR_DEVIATIONS * sd:
-            return released
-        return np.asarray(released * (expected / max(released[0], _LEAST_SHARE * expected)))
+            return self, released, variance
+        error, mean = np.sqrt(2 * noise), np.mean(self.moments, axis=0)
+        if released[0] <= _CLEAR_DEVIATIONS * error:
+            # Rows that are all shortened have a small constant as well, but not a small trace.
+            return (self, released, variance) if np.sum((released - mean)[self.diagonal]) > 0 else None
+        share, (m, n) = released[0] / expected, self.counts
+        wider = np.sqrt((1 / m + 1 / (share * n)) / (1 / m + 1 / n))
+        factors = 1 + error / released[0] * np.random.default_rng(1).standard_normal((len(self.moments), 1))
+        null = replace(self, moments=(mean + (self.moments - mean) * wider) * factors)
+        return null, released / share, variance / share**2
 
     def _without_each(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and variance (draws, entries) of all other draws for each draw.
@@ -327,4 +343,4 @@ def simulated_null(
     lacking = np.sqrt(np.maximum(least - np.var(moments, axis=0, ddof=1), 0.0))
     moments += rng.standard_normal(moments.shape) * lacking
     rate = FALSE_ALARMS_OF_FEW if m < _FEW_ROWS_PER_COLUMN * d else FALSE_ALARMS
-    return BootstrapNull(moments, root, names, public.has_intercept, is_open, rate)
+    return BootstrapNull(moments, root, names, public.has_intercept, is_open, rate, (m, n))
