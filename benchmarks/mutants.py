@@ -188,7 +188,7 @@ def every_mutant() -> list[Mutant]:
     plant("kept: made anew and kept once more", *made_anew, pool)
     shares = ("base/memory.py", "_share[:] = [_OF_A_COMMAND]", "pass")
     plant("kept: of a command no more than of a session", *shares, "tests/base/test_memory.py")
-    uncut = ("base/private_rows.py", "cut_to(self._blocks(), size)", "self._blocks()")
+    uncut = ("base/private_rows.py", "split_blocks(self._blocks(), size)", "self._blocks()")
     plant("threads: a large block is not shared", *uncut, pool)
     denormal = (
         "tables/fingerprint.py",
@@ -208,7 +208,7 @@ def every_mutant() -> list[Mutant]:
     raising = ("tables/queries.py", "_TYPES_READ_WITHOUT_ERROR = {", '_TYPES_READ_WITHOUT_ERROR = {"json", "jsonb", ')
     plant("postgres: JSON that raises", *raising, "tests/tables/test_queries.py -k no_cell")
     growth = "tests/ledger/test_fingerprint.py -k 'kept_tells or growth'"
-    noisy = "if all(grown(cells, earlier, key)"
+    noisy = "if all(has_grown(cells, earlier, key)"
     exact = "if all(earlier.table_rows < cells.table_rows"
     plant("fingerprint: a row more is kept", "ledger/log.py", noisy, exact, growth)
     varying = ("ledger/log.py", "earlier.columns == cells.columns", "earlier.names == sketch(cells).names")
@@ -294,7 +294,7 @@ def every_mutant() -> list[Mutant]:
     deploy, roles, server = "base/deployment.py", "base/roles.py", "tests/base/test_deployment.py"
     plant("deploy: examples are taken", deploy, "if any(word in value.casefold()", "if all(word in value", server)
     plant("deploy: short secrets are taken", deploy, "elif len(value) < length:", "elif len(value) < 1:", server)
-    plant("deploy: regular secrets are taken", deploy, "elif random and predictable(value):", "elif False:", server)
+    plant("deploy: regular secrets are taken", deploy, "elif random and is_predictable(value):", "elif False:", server)
     plant("roles: any address counts", roles, 'not in (True, "true"):', "is False:", server)
     plant("roles: a sign-in never ends", roles, "<= hours * 3600:", "<= 1e12:", server)
     claims, drawn = "papers/gallery/claims.py", "tests/papers/test_gallery.py"
@@ -1286,7 +1286,7 @@ def every_mutant() -> list[Mutant]:
     plant(
         "radius: half of an inverse",
         "public/clipping.py",
-        "mirrored(np.tril(inverse))",
+        "symmetric_from_lower(np.tril(inverse))",
         "np.tril(inverse)",
         "tests/public/test_radius.py",
     )
@@ -1900,7 +1900,7 @@ _SITES = (
     (
         "shares sent as they are",
         "rounds",
-        "seals.sealed(body, self._study.site(other).seal)",
+        "seals.seal_message(body, self._study.site(other).seal)",
         "body",
         "test_study_runs.py -k unmasked",
     ),
@@ -2044,7 +2044,7 @@ _ROWS = (
     (
         "sqlite decodes strictly",
         _QUERIES,
-        "connection.text_factory = decoded",
+        "connection.text_factory = decode_bytes",
         "connection.text_factory = str",
         f"{ONE} -k 'command_line and sqlite'",
     ),
@@ -2259,7 +2259,7 @@ def _table_mutants() -> list[Mutant]:
             ),
             (
                 "encoding: one cell turns its column",
-                "else decoded(cell) for cell",
+                "else decode_bytes(cell) for cell",
                 'else cell.decode("cp1252", "replace") for cell',
             ),
         ),
@@ -2268,7 +2268,7 @@ def _table_mutants() -> list[Mutant]:
             "tests/tables/test_rows.py -k 'utf8 or encoding'",
             (
                 "encoding: one row turns its file",
-                'return decoded(text, "latin-1" if encoding == "latin-1" else "cp1252").encode("utf-8")',
+                'return decode_bytes(text, "latin-1" if encoding == "latin-1" else "cp1252").encode("utf-8")',
                 'return text if _is_utf8(text) else text.decode("cp1252", "replace").encode()\n\n\n'
                 "def _is_utf8(text: bytes) -> bool:\n    try:\n        return bool(text.decode()) or True\n"
                 "    except UnicodeDecodeError:\n        return False",
@@ -2672,7 +2672,7 @@ def _noise_mutants() -> list[Mutant]:
             "theta @ self.matrix)\n\n    def sharp",
             "theta @ self.matrix / 2)\n\n    def sharp",
         ),
-        ("solver: a fit ends by the length of its gradient", "start, measure=decrement)", "start)"),
+        ("solver: a fit ends by the length of its gradient", "start, measure=newton_decrements)", "start)"),
     )
     mutants += _of(
         "glm/solvers.py",
@@ -2767,21 +2767,21 @@ def _quiet_mutants() -> list[Mutant]:
 
 def _ledger_mutants() -> list[Mutant]:
     """Plant events believed without a seal, agreements that bind nothing, spends that are denied."""
-    read, payload = "chain.read(row, self._database.key)", "chain.payload(row)"
+    read, payload = "chain.authenticated_fields(row, self._database.key)", "chain.payload(row)"
     mutants = _of(
         "ledger/account.py",
         SEALS,
         (
             "seals: entries unchecked",
-            "by_kind = {kind: (kind, chain.read(row, seal))",
+            "by_kind = {kind: (kind, chain.authenticated_fields(row, seal))",
             "by_kind = {kind: (kind, chain.payload(row))",
         ),
         (
             "seals: accounts unchecked",
-            'fields, kind = chain.read(row, seal), row["kind"]',
+            'fields, kind = chain.authenticated_fields(row, seal), row["kind"]',
             'fields, kind = chain.payload(row), row["kind"]',
         ),
-        ("seals: joins unchecked", 'chain.read(row, seal)["other"]', 'chain.payload(row)["other"]'),
+        ("seals: joins unchecked", 'chain.authenticated_fields(row, seal)["other"]', 'chain.payload(row)["other"]'),
     )
     messages, kinds = "tests/base/test_messages.py", "tests/tables/test_findings.py"
     mutants += _of(

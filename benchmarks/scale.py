@@ -135,7 +135,7 @@ def in_threads(release: Callable[[], Any], many: list[int], repeat: int) -> dict
     """Return median wall seconds with each number of threads, their ratio, and the share of the calling thread."""
     figures: dict[str, float] = {}
     for count in many:
-        threads.use(count)
+        threads.set_threads(count)
         spent = []
         for _ in range(repeat):
             start = time.perf_counter(), time.process_time(), time.thread_time()
@@ -144,7 +144,7 @@ def in_threads(release: Callable[[], Any], many: list[int], repeat: int) -> dict
             spent.append([after - before for before, after in zip(start, now, strict=True)])
         for name, value in zip(("wall", "CPU", "calling thread"), np.median(spent, axis=0), strict=True):
             figures[f"{name}, {count} threads"] = float(value)
-    threads.use(None)
+    threads.set_threads(None)
     figures["wall ratio"] = figures[f"wall, {many[0]} threads"] / figures[f"wall, {many[-1]} threads"]
     return figures
 
@@ -270,7 +270,7 @@ def timed(place, name, stage):
     setattr(place, name, run)
 note("start-up")
 timed(TextSource, "_count", "count and digest")
-timed(release, "hashed", "fingerprint")
+timed(release, "hash_cells", "fingerprint")
 timed(RowCache, "sum", "passes")
 timed(SecureNoise, "integers", "noise")
 status = main(sys.argv[1:])
@@ -323,7 +323,7 @@ def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     from pmtcore.tables.choices import Choices  # noqa: PLC0415
-    from pmtcore.tables.fingerprint import hashed  # noqa: PLC0415
+    from pmtcore.tables.fingerprint import hash_cells  # noqa: PLC0415
     from pmtcore.tables.problem import prepare  # noqa: PLC0415
     from pmtcore.tables.table import read_path  # noqa: PLC0415
 
@@ -356,7 +356,7 @@ def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
             if cluster is not None and problem.table is not None and problem.coder is not None:
                 passes = _spent(cluster)
                 numeric = problem.coder.numbers
-                hashed(problem.table, bytes(32), most_rows=MOST_ROWS, numeric=numeric, cluster=cluster)
+                hash_cells(problem.table, bytes(32), most_rows=MOST_ROWS, numeric=numeric, cluster=cluster)
                 for what, (here, workers) in {
                     "passes": np.subtract(passes, before),
                     "fingerprint": np.subtract(_spent(cluster), passes),

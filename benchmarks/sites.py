@@ -25,7 +25,7 @@ import pandas as pd
 from pmtcore.accounting.budgets import Budget
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
-from pmtcore.releases.planning import planned
+from pmtcore.releases.planning import predict_method
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.sites import seals, transcript
 from pmtcore.sites.boards import BoardMessage, MemoryBoard
@@ -248,8 +248,8 @@ def _ratio(id: str, labels: bool, first: int, later: int, colluders: int, trials
     # Of a ratio of means, by the delta method.
     error = ratio / 2 * float(np.std(squares[:, 1] / mean[1] - squares[:, 0] / mean[0])) / np.sqrt(trials)
     public = context.side.data
-    base = planned(public, rows * sites, id, 0.5).prediction.total
-    mine = planned(public, rows * first, id, study.noise_mu(first)).prediction.total
+    base = predict_method(public, rows * sites, id, 0.5).prediction.total
+    mine = predict_method(public, rows * first, id, study.noise_mu(first)).prediction.total
     predicted = float(np.sqrt(np.mean(mine[slopes] ** 2) / np.mean(base[slopes] ** 2)))
     words = f"{first} of {sites}" + (f", then {later}" if later < first else "") + f", {colluders} may collude"
     at_most = f", at most {predicted * factor:.2f}" if factor > 1 else ""

@@ -21,7 +21,7 @@ from pmtcore.ledger import engines
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import ReleaseStatus, methods
 from pmtcore.tables import limits
-from pmtcore.tables.persons import canonical
+from pmtcore.tables.persons import canonical_identifier
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {
@@ -233,11 +233,11 @@ def test_identifiers_are_compared_as_the_page_says():
     """The examples of docs/pitfalls.md: what is one person, and what is not recognised as one."""
     text = " ".join(PAGES["docs/pitfalls.md"].split())
     alike, apart = re.search(r"exact value: (.*?) are one person, (.*?) are two", text).groups()
-    assert len({canonical(cell) for cell in re.findall(r"`([^`]+)`", alike)}) == 1
-    assert len({canonical(cell) for cell in re.findall(r"`([^`]+)`", apart)}) == 2
+    assert len({canonical_identifier(cell) for cell in re.findall(r"`([^`]+)`", alike)}) == 1
+    assert len({canonical_identifier(cell) for cell in re.findall(r"`([^`]+)`", apart)}) == 2
     unknown = re.search(r"\*\*Not recognised as one person\*\*:(.*)", text).group(1)
     pairs = re.findall(r"`([^`]+)` and `([^`]+)`", unknown)
-    assert pairs and all(canonical(one) != canonical(other) for one, other in pairs)
+    assert pairs and all(canonical_identifier(one) != canonical_identifier(other) for one, other in pairs)
 
 
 def test_the_readme_states_the_figures_of_the_page_on_accuracy():

@@ -79,10 +79,10 @@ def test_the_base_runs_without_the_extras():
 def test_an_installed_application_is_found(tmp_path, monkeypatch):
     """Beside an installed package lies `second_moment_app`; without it there is no application."""
     monkeypatch.setattr(paths, "_PACKAGE", tmp_path / "pmtcore")
-    assert paths.application() is None
+    assert paths.application_folder() is None
     (tmp_path / "second_moment_app" / "pages" / "elements").mkdir(parents=True)
     (tmp_path / "second_moment_app" / "app.py").touch()
-    assert paths.application() == tmp_path / "second_moment_app"
+    assert paths.application_folder() == tmp_path / "second_moment_app"
 
 
 def test_second_moment_opens_the_application(monkeypatch, tmp_path):
@@ -105,7 +105,7 @@ def test_second_moment_opens_the_application(monkeypatch, tmp_path):
 def test_without_the_extra_it_says_what_to_install(missing, monkeypatch, capsys):
     """One sentence and exit status 2."""
     if missing == "application":
-        monkeypatch.setattr(launch, "application", lambda: None)
+        monkeypatch.setattr(launch, "application_folder", lambda: None)
     else:
         monkeypatch.setattr(launch.importlib.util, "find_spec", lambda name: None)
     assert launch.main(["app"]) == 2

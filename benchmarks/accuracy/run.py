@@ -35,7 +35,7 @@ from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.base.private_rows import Curator, PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.registry import make_parameters, method, recommended
+from pmtcore.methods.registry import make_parameters, method, recommended_method
 from pmtcore.papers.gallery.central import sides
 from pmtcore.public.moments import PublicData, public_from_rows
 
@@ -233,8 +233,8 @@ def errors(
             errors[id] = min(distance(released(id, public, rows, mu, trials, split, steps=steps)) for steps in STEPS)
         else:
             errors[id] = distance(released(id, public, rows, mu, trials, split))
-    if recommended(public).id in errors:
-        errors["recommended"] = errors[recommended(public).id]
+    if recommended_method(public).id in errors:
+        errors["recommended"] = errors[recommended_method(public).id]
     return errors
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from pages.elements.controls import control
-from pmtcore.base.paths import assets
+from pmtcore.base.paths import assets_folder
 from pmtcore.papers.lesson_texts import Lesson
 
 _IN_A_ROW = 4  # cards, on a wide screen
@@ -22,7 +22,7 @@ def lesson_cards(lessons: Sequence[Lesson], go: Callable[[str], None]) -> None:
         row = lessons[start : start + _IN_A_ROW]
         for at, (column, lesson) in enumerate(zip(st.columns(_IN_A_ROW), row, strict=False), start + 1):
             with column.container(border=True, height="stretch", gap="xsmall", key=f"card-{lesson.id}"):
-                picture = assets() / "lessons" / f"{lesson.id}.svg"
+                picture = assets_folder() / "lessons" / f"{lesson.id}.svg"
                 if picture.exists():
                     st.image(picture.read_text(), width="stretch", alt=f"Small picture of {lesson.title}")
                 st.button(

@@ -8,7 +8,7 @@ from pages.elements.session import curator, session
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.report.cautions import Caution, cautions, filled_gaps, rows_of_zeros
-from pmtcore.tables.findings import few_rows, unchosen_persons
+from pmtcore.tables.findings import few_rows_note, unchosen_persons
 from pmtcore.tables.problem import Problem
 
 # Notes with which a release would be useless, or would disclose what it should protect.
@@ -53,9 +53,9 @@ def warn(notes: Sequence[str], kinds: Sequence[TableNote] = RUINOUS) -> None:
             st.warning(plain(note), icon=":material/warning:")
 
 
-def few(problem: Problem) -> None:
+def draw_few_rows(problem: Problem) -> None:
     """Draw warnings where there are too few rows."""
-    if problem.unit is None and (few := few_rows(problem.private.n)) is not None:
+    if problem.unit is None and (few := few_rows_note(problem.private.n)) is not None:
         st.warning(plain(few), icon=":material/warning:")
     warn(problem.notes, (TableNote.FEW_PUBLIC_ROWS,))
 
@@ -66,14 +66,14 @@ def biases(problem: Problem) -> list[str]:
     return [*codes, *(caution.words for caution in of_open_tables(problem))]
 
 
-def say(problem: Problem, biased: Sequence[str]) -> None:
+def draw_cautions(problem: Problem, biased: Sequence[str]) -> None:
     """Draw, before a spend, the causes of bias with the way to their repair, and what public rows cannot show.
 
     Args:
         problem: the current one.
         biased: its :func:`biases`.
     """
-    few(problem)
+    draw_few_rows(problem)
     for words in biased:
         st.warning(plain(f"{words} Data mends it by a click."), icon=":material/warning:")
     tables = session().tables

@@ -6,7 +6,7 @@ import sys
 import streamlit as st
 from streamlit import config
 
-from pmtcore.base.deployment import problems
+from pmtcore.base.deployment import deployment_problems
 
 _OPTIONS = ("server.enableXsrfProtection", "server.enableCORS")
 
@@ -21,7 +21,7 @@ def refuse_unsafe() -> None:
         secrets = st.secrets.to_dict()
     except FileNotFoundError:
         return
-    wrong = problems(secrets, os.environ, {name: config.get_option(name) for name in _OPTIONS})
+    wrong = deployment_problems(secrets, os.environ, {name: config.get_option(name) for name in _OPTIONS})
     for problem in wrong:
         sys.stderr.write(f"{'error' if problem.serious else 'warning'}: {problem.sentence}\n")
     if any(problem.serious for problem in wrong):

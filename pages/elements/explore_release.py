@@ -8,14 +8,14 @@ import streamlit as st
 from pages.elements.agreements import ask_for
 from pages.elements.jobs import tell_later, tell_spent, without_result
 from pages.elements.ledger_form import spend_form
-from pages.elements.release_form import agreed
+from pages.elements.release_form import agreement_given
 from pages.elements.session import current_problem, prepared, prospect, session
 from pages.elements.widgets import badge, budget_input, errors_shown, frame, guarantee_line, parameter_form
 from pmtcore.accounting.budgets import of_person
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import plural
-from pmtcore.explore.confirm import confirmed, problem_of
+from pmtcore.explore.confirm import combine_with_release, problem_of
 from pmtcore.explore.moment import Moment, with_public_rows
 from pmtcore.explore.regression import Regression
 from pmtcore.glm.families import GAUSSIAN
@@ -69,7 +69,7 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
     """Draw the second release of a model with ``joint-pmt`` on a further budget, and both releases combined."""
     state, second_release = session(), _second(moment, fit)
     if second_release is not None:
-        rows = confirmed(fit, second_release.as_dict())
+        rows = combine_with_release(fit, second_release.as_dict())
         st.markdown(f"{badge(label)} {plain(figures.confirmed_words(rows))}")
         frame(figures.combined_table(rows), "The model confirmed: both releases together")
         return
@@ -150,7 +150,7 @@ def _spending(problem: Problem, request: Request, expected: Preview, prefix: str
         else:
             st.info("A second person agrees to each release of this data set: ask on the Release page.")
         return None
-    if not agreed(problem, expected, id, spend_plan.purpose):
+    if not agreement_given(problem, expected, id, spend_plan.purpose):
         return None
     state = session()
     if id not in state.releases:

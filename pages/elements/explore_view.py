@@ -33,11 +33,11 @@ from pmtcore.base.labels import Label
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
-from pmtcore.releases.record import modelled
+from pmtcore.releases.record import modelled_response
 from pmtcore.report.figures import explore as figures
 from pmtcore.report.rows import MOST_COLUMNS
 from pmtcore.report.rows import source as source_column
-from pmtcore.report.sheet import csv
+from pmtcore.report.sheet import csv_text
 from pmtcore.report.words import date_columns, modelled_levels, reference_levels
 
 _KEY, _RECORDS, _CLICKS, _WITHOUT = "explore-held", "explore-records", "explore-clicks", "explore-without"
@@ -89,7 +89,7 @@ class MomentView:
     @property
     def pins(self) -> dict[str, Regression]:
         """Return the pinned models by their names."""
-        named = figures.called(self.moment.looked, self.names)
+        named = figures.model_titles(self.moment.looked, self.names)
         every = {figures.key_of(fit): fit for fit in self.moment.looked}
         return {named[key]: every[key] for key in every if key in self.pinned}
 
@@ -106,7 +106,7 @@ class MomentView:
         return self.logistics[key]
 
 
-def opened() -> MomentView | None:
+def open_view() -> MomentView | None:
     """Return the open record."""
     record: MomentView | None = st.session_state.get(_KEY)
     return record
@@ -123,7 +123,7 @@ def pinned_answers(record: Mapping[str, Any]) -> str:
     return "" if asked is None else figures.answers(asked.pins, asked.moment)
 
 
-def take_up(moment: Moment, title: str, notes: Sequence[str] = ()) -> None:
+def open_record(moment: Moment, title: str, notes: Sequence[str] = ()) -> None:
     """Open a record; one that was open before in this session has its models and their number again.
 
     Args:
@@ -238,8 +238,8 @@ def coefficients(view: MomentView, fit: Regression) -> None:
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, view.moment.models)
     scales = figures.in_steps(view.moment, fit)
-    drawn = figures.drawn(table, scales, fit.freedom if correction == "none" else None) if scales else None
-    bases = figures.bases(view.references, view.moment.columns, fit.features)
+    drawn = figures.chart_rows(table, scales, fit.freedom if correction == "none" else None) if scales else None
+    bases = figures.baselines(view.references, view.moment.columns, fit.features)
     example = figures.example_words(view.moment, fit, table, bases, said_of=view.event(fit.response))
     explained = plain(figures.fit_words(fit))
     if words := f"{f'**{explained}** ' if explained else ''}{plain(example)}":
@@ -252,7 +252,7 @@ def coefficients(view: MomentView, fit: Regression) -> None:
         st.markdown("**Together:** coefficients of the model, with 95\u00a0% bands")
         if drawn is not None:
             picture = figures.forest(view.moment, fit, drawn, view.modelled)
-            sizes = table["coefficient"].map(figures.comparable(view.moment))
+            sizes = table["coefficient"].map(figures.comparable_steps(view.moment))
             with_sizes = table.assign(**{"step of the picture": sizes})
             chart(picture, "explore", "Coefficients with 95 % bands", with_sizes, label=view.label)
             st.caption(plain(figures.picture_words(view.moment, fit, bases, correction)))
@@ -292,7 +292,11 @@ def neighbours(view: MomentView, fit: Regression, drawn: Collection[str]) -> pd.
         drawn: its coefficients in the picture beside this one.
     """
     picture, table = figures.neighbours(
-        view.moment, fit, modelled(fit.response, view.modelled.get(fit.response)), view.references, beside=drawn
+        view.moment,
+        fit,
+        modelled_response(fit.response, view.modelled.get(fit.response)),
+        view.references,
+        beside=drawn,
     )
     # The key changes with each click, so that a mark is not selected any more and can be clicked again.
     key = f"explore-map-{fit.response}-{st.session_state.get(_CLICKS, 0)}"
@@ -351,7 +355,7 @@ def models(view: MomentView, fit: Regression) -> None:
     right.download_button(
         **control("explore-report"),
         data=lambda: figures.section(
-            pinned or {figures.called(shown_models, view.names)[key]: fit}, view.moment, view.title
+            pinned or {figures.model_titles(shown_models, view.names)[key]: fit}, view.moment, view.title
         ),
     )
     n_hidden = view.moment.models - len(shown_models)
@@ -489,7 +493,7 @@ def _paths(view: MomentView, fit: Regression) -> None:
             frame(figures.subsets_table(subsets), "The best columns of each number")
         return
     ridge = kind == "ridge"
-    path = view.moment.ridge_path(fit, figures.comparable(view.moment)) if ridge else view.moment.lasso_path(fit)
+    path = view.moment.ridge_path(fit, figures.comparable_steps(view.moment)) if ridge else view.moment.lasso_path(fit)
     words = "The table says in what share of draws of noise and sampling a feature is chosen."
     if ridge:
         words = figures.ridge_words(view.moment, path)
@@ -502,7 +506,7 @@ def _paths(view: MomentView, fit: Regression) -> None:
 def _correlations(view: MomentView, fit: Regression) -> None:
     """Draw correlations of all columns."""
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    first = figures.first_related(view.moment, fit.response)
+    first = figures.first_related_columns(view.moment, fit.response)
     columns = left.multiselect(
         **control("explore-related", default=first), options=list(figures.by_source(view.moment.columns))
     )
@@ -535,4 +539,4 @@ def _columns(view: MomentView, fit: Regression) -> None:
         if groups:
             rows = view.moment.group_means(fit.response, groups)
             frame(pd.DataFrame(rows), f"Mean of {fit.response} in each group")
-    st.download_button(**control("explore-synthetic"), data=lambda: csv(view.moment.synthetic(1000)))
+    st.download_button(**control("explore-synthetic"), data=lambda: csv_text(view.moment.synthetic(1000)))

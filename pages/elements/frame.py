@@ -8,7 +8,7 @@ import streamlit as st
 from pages.elements import actors, links, scripts, workflow_state
 from pages.elements import session as state
 from pages.elements.controls import control
-from pages.elements.ledger_form import counted
+from pages.elements.ledger_form import current_account
 from pages.elements.widgets import badge
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.escaping import markdown as plain
@@ -85,7 +85,7 @@ def _tables() -> None:
 
 def _spent() -> None:
     """Draw what was spent on the open table: in the ledger, or else in this session."""
-    account, releases = counted(), state.session().spent
+    account, releases = current_account(), state.session().spent
     if account is not None:
         place, nothing = f"in the ledger as {plain(account.dataset)}", "nothing yet under this name"
         total, count, made = account.spent, len(account.entries), plural(len(account.entries), "release")

@@ -12,8 +12,8 @@ from pages.elements.controls import control
 from pages.elements.session import current_problem, session
 from pages.elements.widgets import amount, errors_shown, show_error
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.messages import InputError, listed, number_between
-from pmtcore.base.numbers import figure, unbroken
+from pmtcore.base.messages import InputError, number_between, quoted_names
+from pmtcore.base.numbers import rounded, unbroken
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account
 from pmtcore.ledger.agreements import PendingRequest
@@ -29,7 +29,7 @@ from pmtcore.releases.release import Request, recorded_release, refuse_known_pub
 from pmtcore.report.ledger_words import balance
 from pmtcore.report.names import suggested_name
 from pmtcore.report.strength import strength
-from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.fingerprint import hash_cells
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table
 
@@ -129,7 +129,7 @@ def _spend_plan(mu: float) -> SpendPlan | None:
         ledger = server_ledger()
     events = ledger.verify()["events"]
     refuse_swapped(ledger, tables, events)
-    recognised = known_as(ledger, tables, events)
+    recognised = recognised_data_sets(ledger, tables, events)
     # The data set whose rows these are, if the ledger recognises exactly one.
     suggestion = min(recognised) if len(recognised) == 1 else suggested_name(tables.title)
     # The fields are below each other, so that long names are not cut.
@@ -141,14 +141,14 @@ def _spend_plan(mu: float) -> SpendPlan | None:
         raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
     account = ledger.account(name, recognised - {name.strip()})
     try:
-        within(account, mu)
+        check_cap(account, mu)
     except InputError as error:
         show_error(error)
         st.page_link("pages/work/budget.py", label="Caps and spends on Budget", icon=":material/account_balance:")
         return None
     if account.together:
         st.info(
-            f"This table contains rows of {plain(listed(account.together))} in the ledger: they spend together, "
+            f"This table contains rows of {plain(quoted_names(account.together))} in the ledger: they spend together, "
             "whatever the name. A curator can separate them, with a reason, on the Budget page.",
             icon=":material/link:",
         )
@@ -158,18 +158,18 @@ def _spend_plan(mu: float) -> SpendPlan | None:
         cap = amount("ledger-cap", START_CAP, f"-{name}")
         number_between("cap", cap, *CAP_RANGE)
         if cap < mu:
-            raise InputError(f"A release of mu = {figure(mu)} is beyond this cap. Lower the budget, or raise the cap.")
-        st.caption(f"The spend is written to {plain(place(ledger))} before a private row is used.")
+            raise InputError(f"A release of mu = {rounded(mu)} is beyond this cap. Lower the budget, or raise the cap.")
+        st.caption(f"The spend is written to {plain(displayed_place(ledger))} before a private row is used.")
         return SpendPlan(name, purpose, cap, account.second)
-    st.caption(plain(f"{balance(account)} Written to {place(ledger)}."))
+    st.caption(plain(f"{balance(account)} Written to {displayed_place(ledger)}."))
     if account.spent:
         total = account.total_with(mu)
-        words = f"With the releases before it mu = {figure(total)} in all. {strength(total).sentence}"
+        words = f"With the releases before it mu = {rounded(total)} in all. {strength(total).sentence}"
         st.markdown(plain(unbroken(words)))
     return SpendPlan(name, purpose, second=account.second)
 
 
-def place(ledger: Ledger) -> str:
+def displayed_place(ledger: Ledger) -> str:
     """Return where the ledger is, for its user; without a path where the server has several users."""
     return ledger.place if alone() else "the ledger on this server"
 
@@ -187,7 +187,7 @@ def data_set(tables: Tables) -> str:
     return tables.registered or typed or session().dataset or suggested_name(tables.title)
 
 
-def counted() -> Account | None:
+def current_account() -> Account | None:
     """Return the account that a release from the open tables counts against; ``None`` without a data set.
 
     Data sets with the same rows are part of it once the form of Release has looked for them.
@@ -206,7 +206,7 @@ def counted() -> Account | None:
 def has_other_rows(ledger: Ledger, name: str, tables: Tables) -> bool:
     """Return whether the ledger has tables of this data set, and the open one has enough rows to be recognised.
 
-    The answer reveals no more than :func:`known_as`, which compares with noise (decision 226).
+    The answer reveals no more than :func:`recognised_data_sets`, which compares with noise (decision 226).
 
     Args:
         ledger: ledger that does not recognise the table under any name.
@@ -231,7 +231,7 @@ def other_rows(ledger: Ledger, name: str, tables: Tables) -> None:
     st.button(**control("ledger-rename"), label=label, on_click=lambda: st.session_state.update({key: free_name}))
 
 
-def known_as(ledger: Ledger, tables: Tables, events: int) -> set[str]:
+def recognised_data_sets(ledger: Ledger, tables: Tables, events: int) -> set[str]:
     """Return the data sets whose rows the open table has, computed once for each table and length of the ledger.
 
     Args:
@@ -244,13 +244,13 @@ def known_as(ledger: Ledger, tables: Tables, events: int) -> set[str]:
     if mark not in recognised:
         recognised.clear()
         dialect = tables.public.dialect if isinstance(tables.public, Table) else None
-        cells = hashed(tables.private, ledger.fingerprint_key, dialect, most_rows=ledger.most_rows_hashed)
+        cells = hash_cells(tables.private, ledger.fingerprint_key, dialect, most_rows=ledger.most_rows_hashed)
         recognised[mark] = set(ledger.recognised(cells))
     return set(recognised[mark])
 
 
 def refuse_swapped(ledger: Ledger, tables: Tables, events: int) -> None:
-    """Check that the public rows of the open tables are not private rows in the ledger; as :func:`known_as`.
+    """Check that the open public rows are not private rows in the ledger; as :func:`recognised_data_sets`.
 
     Args:
         ledger: ledger that may know the rows.
@@ -268,7 +268,7 @@ def refuse_swapped(ledger: Ledger, tables: Tables, events: int) -> None:
         checked.add(mark)
 
 
-def within(account: Account, mu: float) -> None:
+def check_cap(account: Account, mu: float) -> None:
     """Check, before the release, that one more spend of ``mu`` stays within the cap, as the ledger does at the spend.
 
     Raises:

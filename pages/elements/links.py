@@ -69,7 +69,7 @@ def _open(table: str, parameters: dict[str, str]) -> None:
     state.take(choices)
     if "method" in parameters:
         mu = number("mu", parameters.get("mu", "1"))
-        workflow_state.fill(Request(parameters["method"], Budget(mu)))
+        workflow_state.fill_release_form(Request(parameters["method"], Budget(mu)))
         st.session_state[f"plan-method-{choices.family}"] = parameters["method"]
         st.session_state["plan-mu"] = mu
 

@@ -15,7 +15,7 @@ from pmtcore.tables.problem import Problem
 RULES = {FIRST: "their first rows count", MEAN: "one row, the mean of theirs"}
 
 
-def whose(tables: Tables, current: Choices, target: str, key: str, *, below: DeltaGenerator) -> Unit:
+def person_choice(tables: Tables, current: Choices, target: str, key: str, *, below: DeltaGenerator) -> Unit:
     """Draw the choice of the column of persons and of their rows that count; it is fixed for registered tables.
 
     Args:

@@ -11,13 +11,13 @@ from pages.elements.controls import control
 from pages.elements.ledger_form import server_ledger
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
-from pmtcore.releases.register import Tables, opened, registered
+from pmtcore.releases.register import Tables, open_registered, registered_names
 
 
 def on_offer() -> list[str]:
     """Return the registered data sets that the user may open; none without a readable ledger."""
     with suppress(InputError):
-        return registered(actors.actor(), server_ledger(make=False))
+        return registered_names(actors.actor(), server_ledger(make=False))
     return []
 
 
@@ -31,7 +31,7 @@ def named_by_a_curator() -> None:
     ledger = server_ledger()
     mark = repr(("registered", chosen, ledger.registered().get(chosen)))
     if st.session_state.get("opened") != mark:
-        by_curator = opened(actors.actor(), ledger, chosen)
+        by_curator = open_registered(actors.actor(), ledger, chosen)
         state.session().open(Tables(uuid4().hex, chosen, by_curator.private, by_curator.public, source=by_curator))
         st.session_state["opened"] = mark
     tables = state.session().tables

@@ -17,30 +17,30 @@ from pmtcore.accounting.budgets import only_responses
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import InputError
-from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import rounded as said
 from pmtcore.base.numbers import unbroken
-from pmtcore.methods.registry import method, methods, offered, recommended
+from pmtcore.methods.registry import method, methods, offered_methods, recommended_method
 from pmtcore.papers.errata import words
 from pmtcore.public.moments import PublicData
-from pmtcore.releases.record import modelled
+from pmtcore.releases.record import modelled_response
 from pmtcore.releases.release import Preview, request_from_json
 from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option, source
-from pmtcore.report.statistics import shortened_words
+from pmtcore.report.statistics import truncated_share_words
 from pmtcore.report.strength import delta_words, strength, unprotected_words
 from pmtcore.tables.problem import Problem
 
 
 def method_choice(public: PublicData) -> str:
     """Draw the sound methods that suit the problem; return the chosen id."""
-    sound = [entry.id for entry in offered(public)]
+    sound = [entry.id for entry in offered_methods(public)]
     return pick(st, "release-method", sound, at=f"-{public.family.id}", words=option)
 
 
-def more(public: PublicData) -> None:
+def about_methods(public: PublicData) -> None:
     """Draw, folded, the description of the chosen method, and the methods that cannot be released."""
-    chosen = st.session_state.get(f"release-method-{public.family.id}", recommended(public).id)
+    chosen = st.session_state.get(f"release-method-{public.family.id}", recommended_method(public).id)
     entry = method(chosen)
     with st.expander(f"About {entry.title}", icon=":material/info:"):
         st.markdown(
@@ -78,7 +78,7 @@ def cost(prospect: Preview, rows: int) -> None:
     st.markdown(costs, help=help_for("mu", "rho", "epsilon", "delta"))
     prediction = figures.predicted_words(prospect) or "There is no prediction of the errors for this method."
     st.markdown(f"{badge(Label.PUBLIC)} **Buys.** {plain(prediction)}")
-    st.markdown(shortened_words(prospect.facts.as_dict()), help=help_for("truncation"))
+    st.markdown(truncated_share_words(prospect.facts.as_dict()), help=help_for("truncation"))
     for sentence in prospect.verdict:
         st.info(plain(sentence), icon=":material/info:")
     if unprotected := unprotected_words(person.mu):
@@ -113,7 +113,7 @@ def _note(prospect: Preview) -> str:
     return f"Chosen from public figures: {chosen}." if chosen else ""
 
 
-def agreed(problem: Problem, prospect: Preview, id: str, purpose: str) -> bool:
+def agreement_given(problem: Problem, prospect: Preview, id: str, purpose: str) -> bool:
     """Draw the confirmation and the button of one request; return whether it was pressed with the box ticked.
 
     The button is never disabled, since a keyboard would skip it while the page responds to the tick. The key of the
@@ -130,7 +130,7 @@ def agreed(problem: Problem, prospect: Preview, id: str, purpose: str) -> bool:
     else:
         # Labels are known from public rows; a private row with another label counts as zeros.
         labels = [label for label in (problem.positive, problem.other_label) if label is not None]
-        outcome = modelled(problem.public.target, labels[0] if labels else None)
+        outcome = modelled_response(problem.public.target, labels[0] if labels else None)
         if len(labels) == 1:
             # Other texts count as 0: "where it is 'yes'" would read as a selection of rows.
             words += plain(f"; {outcome} counts as 1")
@@ -168,7 +168,7 @@ def _imported() -> None:
     if file is None:
         return
     try:
-        workflow_state.fill(request_from_json(file.getvalue()))
+        workflow_state.fill_release_form(request_from_json(file.getvalue()))
         st.session_state["config-outcome"] = True
     except InputError as error:
         st.session_state["config-outcome"] = error

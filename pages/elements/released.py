@@ -29,7 +29,7 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import InputError, TableNote, kind_of
 from pmtcore.base.numbers import count, unbroken
-from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import rounded as said
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request
@@ -137,10 +137,10 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
     search = later(c, "search").text_input(**control("coefficients-search")) if has_many else ""
     unit = units[id]
     table = forest.table(release, unit)
-    shown = forest.chosen(table, unit, search, order)
+    shown = forest.matching_rows(table, unit, search, order)
     ordered = order in ("strength", "size")
     references, freedom = reference_levels(release.notes), forest.least_freedom(release)
-    folded = forest.folded(shown, unit, order)
+    folded = forest.one_row_per_column(shown, unit, order)
     shows_all = len(shown) <= (MOST_COLUMNS if len(folded) == len(shown) else MANY)
     view = "all" if shows_all else views(later(view_columns[0], "view"))
     rows_drawn = folded.head(MOST_COLUMNS) if view == "columns" else shown
@@ -152,7 +152,7 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
     parts = release_words(release, unit.step == "spread")
     st.markdown(f"{badge(label(release))} **{plain(example or parts)}**")
     if len(shown):
-        by_prior = forest.marked(rows, prior_levels(release.notes))
+        by_prior = forest.star_levels(rows, prior_levels(release.notes))
         figure = forest.multiples(shown, unit, freedom) if view == "levels" else forest.forest(by_prior, unit)
         picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")
         if reading_notes := [note for note in release.notes if kind_of(note) in _NOTES_ON_READING]:
@@ -162,8 +162,8 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
         if public_words := public_fit_words(table, release.public_rows):
             st.caption(plain(public_words))
         with st.expander("Table", icon=":material/table_rows:"):
-            frame(forest.displayed(shown, unit), f"Coefficients: {unit.words}")
-            download_table(forest.displayed(shown, unit), "coefficients-shown")
+            frame(forest.displayed_table(shown, unit), f"Coefficients: {unit.words}")
+            download_table(forest.displayed_table(shown, unit), "coefficients-shown")
     if example:
         st.markdown(plain(parts))
     about_picture(release, table, rows_drawn, order, remarks=remarks)

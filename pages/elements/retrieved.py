@@ -12,7 +12,7 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.perturbed import CHOICES
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import rounded as said
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import methods_for
 from pmtcore.releases.planning import LADDER

@@ -45,7 +45,7 @@ def recipe() -> Recipe | None:
     return stored
 
 
-def find() -> Comparison | None:
+def current_run() -> Comparison | None:
     """Return this session's comparison, or the one that the link names."""
     current = session()
     id_of_link = st.query_params.get("run", "")

@@ -265,7 +265,7 @@ def _warm_up(loop: asyncio.AbstractEventLoop) -> None:
     importlib.import_module("pages.elements.frame")
     stored, figures = (importlib.import_module(f"pmtcore.{name}") for name in _OF_THE_FIRST_PAGE)
     for draw in (figures.coefficients, figures.errors):
-        draw(stored.opening(), stored.FIRST_BUDGET)
+        draw(stored.stored_opening(), stored.FIRST_BUDGET)
     loop.call_soon_threadsafe(_freeze)
 
 

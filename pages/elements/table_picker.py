@@ -10,14 +10,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements import session as state
 from pages.elements.controls import at_first, control, pick, segments
-from pages.elements.persons import whose
+from pages.elements.persons import person_choice
 from pages.elements.registered import named_by_a_curator, on_offer
-from pages.elements.uploads import mended, open_title, own_tables
+from pages.elements.uploads import open_title, own_tables, with_recommended_repairs
 from pages.elements.widgets import badge, errors_shown, number, number_or_nothing, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError, TableNote, kind_of, listed
+from pmtcore.base.messages import InputError, TableNote, kind_of, quoted_names
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.releases.register import Tables
@@ -31,9 +31,9 @@ from pmtcore.tables.choices import (
     kinds_from_text,
     levels_from_text,
 )
-from pmtcore.tables.findings import Finding, findings, repaired
+from pmtcore.tables.findings import Finding, findings, repaired_choices
 from pmtcore.tables.formula import target_of
-from pmtcore.tables.problem import Problem, check_exchanged, common_columns, features_taken
+from pmtcore.tables.problem import Problem, check_not_swapped, chosen_features, common_columns
 from pmtcore.tables.schema import schema_from_json
 from pmtcore.tables.table import Table
 
@@ -133,7 +133,7 @@ def columns(messages: DeltaGenerator) -> Problem | None:
         if choices.target != before.target:
             _retarget(current.tables, before, choices)
         if isinstance(current.tables.public, Table):
-            check_exchanged(current.tables.private, current.tables.public, choices)
+            check_not_swapped(current.tables.private, current.tables.public, choices)
         with messages, st.spinner(_LOOKING, show_time=True):
             all_findings = findings(
                 current.tables.private,
@@ -156,7 +156,7 @@ def columns(messages: DeltaGenerator) -> Problem | None:
             with messages:
                 show_error(error)
     if problem is not None and (dropped := dropped_columns(problem.notes) & set(choices.features or ())):
-        below.caption(plain(f"Chosen, and left out of the fit: {listed(sorted(dropped))}."))
+        below.caption(plain(f"Chosen, and left out of the fit: {quoted_names(sorted(dropped))}."))
     others = [one for one in all_findings if not (one.stops or one.is_open)]
     _draw_notes(choices, others, problem.notes if problem else ())
     return problem
@@ -166,7 +166,7 @@ def _retarget(tables: Tables, before: Choices, choices: Choices) -> None:
     """Take another target, with the regression that fits it, and with the last target as a feature."""
     starts_anew = tables.repaired is not None and before.features == tables.repaired[1]
     features = None if starts_anew or choices.formula else _not_left_out(tables, before, choices)
-    repaired_choices = mended(tables, replace(choices, features=features))
+    repaired_choices = with_recommended_repairs(tables, replace(choices, features=features))
     # If the repair would choose one of several labels, the user is asked instead.
     if starts_anew or (repaired_choices != choices and repaired_choices.positive == choices.positive):
         take(repaired_choices, f"Take {choices.target} as the target")
@@ -187,7 +187,9 @@ def _draw_findings(tables: Tables, choices: Choices, all_findings: Sequence[Find
     """Draw findings that stop or are open, with buttons of their repairs; return the sentences of those that stop."""
     stops = [finding for finding in all_findings if finding.stops]
     first_repaired = next((finding.repairs[0].apply(choices) for finding in stops if finding.repairs), None)
-    all_repairs = choices if first_repaired is None else repaired(tables.private, tables.public, choices, tables.schema)
+    all_repairs = (
+        choices if first_repaired is None else repaired_choices(tables.private, tables.public, choices, tables.schema)
+    )
     if all_repairs != (first_repaired or choices) and st.button(**(button := control("repair-all"))):
         take(all_repairs, button["label"])
     for at, finding in enumerate(stops):
@@ -213,7 +215,7 @@ def _draw_notes(choices: Choices, rest: Sequence[Finding], notes: Sequence[str])
     more = [note for note in notes if note not in told and kind_of(note) not in _SHOWN_ELSEWHERE]
     if rest or more:
         open_ones = list(dict.fromkeys(name for one in rest if one.repairs for name in one.columns))
-        asked = f"; inside is a choice for {plain(listed(open_ones))}" if open_ones else ""
+        asked = f"; inside is a choice for {plain(quoted_names(open_ones))}" if open_ones else ""
         with st.expander(f"What was done to the columns ({len(rest) + len(more)}){asked}", icon=":material/notes:"):
             for at, one in enumerate(rest):
                 st.markdown(f"- {plain(one.sentence)}")
@@ -282,7 +284,7 @@ def _choices(tables: Tables, current: Choices) -> tuple[Choices, DeltaGenerator]
     family = pick(left, "family", FAMILIES, current.family, at=at, words=lambda id: FAMILIES[id].title)
     target = pick(left, "target", names, current.target, at=at)
     if apart := _public_columns(tables, []):
-        left.caption(plain(f"Not in both files, so not to be chosen: {listed(apart)}."))
+        left.caption(plain(f"Not in both files, so not to be chosen: {quoted_names(apart)}."))
     others = [name for name in names if name != target]
     # The default features, unless there are too many to list.
     first = _default_features(tables, current, target) if len(others) <= _MOST_LISTED else ()
@@ -295,7 +297,7 @@ def _choices(tables: Tables, current: Choices) -> tuple[Choices, DeltaGenerator]
     a, b, c = right.columns([3, 4, 2], vertical_alignment="bottom")
     missing = pick(a, "missing", _MISSING, current.missing, at=at)
     with b:
-        unit = whose(tables, current, target, key, below=right.container())
+        unit = person_choice(tables, current, target, key, below=right.container())
     lam, positive = _family_choices(family, current, key)
     with c.popover("More choices", icon=":material/more_horiz:", width="stretch"):
         rest = [name for name in names if name not in (target, unit.column)]
@@ -327,7 +329,7 @@ def _default_features(tables: Tables, current: Choices, target: str) -> tuple[st
     """Return the default features for a target and the kinds of columns."""
     nothing: dict[str, Any] = dict.fromkeys(("person", "weights", "exposure", "cluster", "formula"), "")
     alone = replace(current, target=target, features=None, **nothing)
-    return features_taken(tables.private, tables.public, alone, tables.schema)
+    return chosen_features(tables.private, tables.public, alone, tables.schema)
 
 
 def _features(picked: Sequence[str], first: Sequence[str], beside: set[str]) -> tuple[str, ...] | None:

@@ -17,7 +17,7 @@ from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
 from pmtcore.releases.register import Tables
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.findings import repairing
+from pmtcore.tables.findings import successive_repairs
 from pmtcore.tables.limits import MAX_UPLOAD_MB, in_words
 from pmtcore.tables.problem import common_columns
 from pmtcore.tables.table import MomentTable, Table, read_as, read_moment, read_table
@@ -77,13 +77,13 @@ def own_tables() -> bool:
             _open_own(private[1], public[1], int(public_rows) or None)
         st.session_state["opened"] = mark
     if isinstance(public[1], Table) and st.button(**control("upload-exchange")):
-        exchanged(private, (public[0], public[1]))
+        exchange_roles(private, (public[0], public[1]))
         st.session_state["uploads-made"] = exchanges + 1
         st.rerun()
     return True
 
 
-def exchanged(private: tuple[str, Table], public: tuple[str, Table]) -> None:
+def exchange_roles(private: tuple[str, Table], public: tuple[str, Table]) -> None:
     """Give two files the role of each other; they are read anew, since public rows are read further than private ones.
 
     Args:
@@ -131,15 +131,15 @@ def _open_own(private: Table, public: Table | MomentTable, rows: int | None) -> 
         names, default = common_columns(private, public), tables.first
         if earlier is not None and earlier.target in names:
             default = replace(earlier, features=fitted_features if set(fitted_features or ()) <= set(names) else None)
-        current.take(mended(tables, default))
+        current.take(with_recommended_repairs(tables, default))
     except InputError:
         return  # the choice of columns shows the reason
 
 
-def mended(tables: Tables, first: Choices) -> Choices:
+def with_recommended_repairs(tables: Tables, first: Choices) -> Choices:
     """Return the choices after the recommended repairs of findings that stop; the tables note repairs of features."""
     current = first
-    for finding, choices in repairing(tables.private, tables.public, first):
+    for finding, choices in successive_repairs(tables.private, tables.public, first):
         if choices.features != current.features:
             tables.repaired = (f"{finding.sentence} Done already: {finding.repairs[0].label}.", choices.features)
         current = choices

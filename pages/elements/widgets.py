@@ -24,12 +24,12 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, Note, TableNote
 from pmtcore.base.numbers import digits_in_columns, power_of_ten, unbroken, written_number
-from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import rounded as said
 from pmtcore.methods.registry import Method
 from pmtcore.releases.outcome import SpendFailure
 from pmtcore.report.downloads import Download
 from pmtcore.report.reproduce import Recipe
-from pmtcore.report.sheet import csv, values_with_limits
+from pmtcore.report.sheet import csv_text, values_with_limits
 from pmtcore.report.strength import beside_deployments, strength
 from pmtcore.tables.problem import Problem
 
@@ -226,7 +226,7 @@ def download_table(table: pd.DataFrame, key: str) -> None:
     """Draw a download of the table as CSV, which is written when it is asked for."""
     st.download_button(
         "Download the table",
-        lambda: csv(table),
+        lambda: csv_text(table),
         f"{key}.csv",
         "text/csv",
         key=f"{key}-csv",

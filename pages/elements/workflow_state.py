@@ -10,10 +10,10 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError
-from pmtcore.base.numbers import count, figure, plural
+from pmtcore.base.numbers import count, plural, rounded
 from pmtcore.glm.families import FAMILIES
-from pmtcore.methods.registry import method, recommended
-from pmtcore.releases.record import Release, modelled
+from pmtcore.methods.registry import method, recommended_method
+from pmtcore.releases.record import Release, modelled_response
 from pmtcore.releases.release import Request
 from pmtcore.report.words import columns_words, private_words
 from pmtcore.tables.problem import Problem
@@ -43,7 +43,7 @@ def another_table() -> None:
 def _fit(problem: Problem) -> str:
     """Return tables and current fit, as markdown."""
     current, public = session(), problem.public
-    target = plain(modelled(public.target, problem.positive))
+    target = plain(modelled_response(public.target, problem.positive))
     parts = [
         f"**{plain(current.tables.title)}**" if current.tables else "",
         f"{private_words(problem.private.n, problem.unit)}, {'?' if public.m is None else count(public.m)} public rows",
@@ -67,7 +67,7 @@ def steps(page: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
     labels = {
         "data": f"Data: {private_size or 'something is missing'}",
         "conditioning": "Conditioning",
-        "plan": f"Plan: mu {figure(planned.budget.mu)}" if isinstance(planned, Request) else "Plan",
+        "plan": f"Plan: mu {rounded(planned.budget.mu)}" if isinstance(planned, Request) else "Plan",
         "release": f"Release: {made(spent)}" if spent else "Release: not yet",
         "report": "Report",
     }
@@ -97,17 +97,17 @@ def planned(problem: Problem) -> Request:
     request = st.session_state.get("planned")
     if isinstance(request, Request) and problem.public.family.id in method(request.method).families:
         return request
-    return Request(recommended(problem.public).id, Budget(1.0))
+    return Request(recommended_method(problem.public).id, Budget(1.0))
 
 
-def carry(id: str, mu: float) -> None:
+def store_plan(id: str, mu: float) -> None:
     """Store a plan, with which the Release page starts."""
     request = Request(id, Budget(mu))
     st.session_state["planned"] = request
-    fill(request)
+    fill_release_form(request)
 
 
-def changed(problem: Problem, request: Request) -> None:
+def store_changed_plan(problem: Problem, request: Request) -> None:
     """Store the request of the Release form as the plan, so that all pages have one method and budget."""
     if "planned" in st.session_state:
         st.session_state["planned"] = request
@@ -116,7 +116,7 @@ def changed(problem: Problem, request: Request) -> None:
         )
 
 
-def fill(request: Request) -> None:
+def fill_release_form(request: Request) -> None:
     """Put a request into the widgets of the Release page.
 
     Raises:
@@ -138,10 +138,10 @@ def one_or_many() -> None:
     st.markdown("**What is to be asked of these rows?**")
     left, right = st.columns(2)
     with left:
-        onward("conditioning", "one regression")
+        next_step("conditioning", "one regression")
         st.caption("One budget buys the coefficients of this fit. Each other fit of the same rows costs budget again.")
     with right:
-        onward("explore", "many questions, on Explore")
+        next_step("explore", "many questions, on Explore")
         st.caption(MANY)
 
 
@@ -153,6 +153,6 @@ MANY = (
 )
 
 
-def onward(page: str, label: str) -> None:
+def next_step(page: str, label: str) -> None:
     """Draw the link to the next step."""
     st.page_link(f"pages/work/{page}.py", label=f"Next: {label}", icon=":material/arrow_forward:")

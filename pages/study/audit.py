@@ -9,13 +9,13 @@ from pages.elements.live import progress, redrawn, work
 from pages.elements.session import current_problem
 from pages.elements.widgets import badge, chart, errors_shown, frame, number, picture
 from pmtcore.auditing import attacks
-from pmtcore.auditing.audits import TRIALS, AuditRecord, Sweep, store, stored
+from pmtcore.auditing.audits import TRIALS, AuditRecord, Sweep, latest_record, store_record
 from pmtcore.auditing.faults import FAULTS, wrong_shape
 from pmtcore.auditing.lower_bound import CONFIDENCE, Audit, audit
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import percent
-from pmtcore.methods.registry import method, methods, recommended
+from pmtcore.methods.registry import method, methods, recommended_method
 from pmtcore.papers.errata import ERRATA, words
 from pmtcore.releases import job_slots
 from pmtcore.report.figures import audit as figures
@@ -28,7 +28,7 @@ A_MOMENT = 0.3
 def record() -> AuditRecord:
     """Return the stored results, replaced by those of this session."""
     if KEY not in st.session_state:
-        st.session_state[KEY] = stored() or AuditRecord("never", {})
+        st.session_state[KEY] = latest_record() or AuditRecord("never", {})
     current: AuditRecord = st.session_state[KEY]
     return current
 
@@ -63,7 +63,7 @@ def running() -> bool:
         made = run.record()
         keep(made.audits, made.computed)
         if not run.stopped:
-            store(record())
+            store_record(record())
         del st.session_state[SWEEP]
     return run.live
 
@@ -114,7 +114,7 @@ def tested(result: Audit, key: str) -> None:
 def _first(ids: list[str]) -> int:
     """Return the position of the recommended method of the open tables; 0 without one."""
     try:
-        return ids.index(recommended(current_problem().public).id)
+        return ids.index(recommended_method(current_problem().public).id)
     except (InputError, ValueError):
         return 0
 

@@ -13,7 +13,7 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.papers.demos import DEMOS, MISTAKES, Demo, Knob, LessonView
 from pmtcore.papers.lesson_texts import LESSONS, Lesson
-from pmtcore.report.figures.style import projected
+from pmtcore.report.figures.style import in_large_print
 
 LINKED: dict[str, Any] = {"bind": "query-params"}
 
@@ -44,7 +44,7 @@ def show(demo: Demo, shown: LessonView) -> None:
     if st.session_state.get("projector"):
         with st.container(key="lesson-sentence"):
             st.header(f"{badge(Label.LAB)} {plain(shown.sentence)}", anchor=False)
-        picture(projected(shown.picture), demo.id, shown.alt)
+        picture(in_large_print(shown.picture), demo.id, shown.alt)
     else:
         settings: dict[str, Any] = {"words": shown.sentence, "strong": True, "picture_first": True}
         chart(shown.picture, demo.id, shown.alt, shown.table, label=Label.LAB, **settings)

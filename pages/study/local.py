@@ -10,10 +10,10 @@ from pages.elements.live import progress, redrawn, work
 from pages.elements.session import named_tables, session
 from pages.elements.widgets import badge, chart, curator_may_show, figure_first, later, on_tables
 from pmtcore.auditing.central_vs_local import CentralVsLocal, papers_local
-from pmtcore.auditing.comparison import rescaled
+from pmtcore.auditing.comparison import rescaled_problem
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.numbers import listing
+from pmtcore.base.numbers import join_names
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES
 from pmtcore.local import setup
@@ -23,7 +23,7 @@ from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
 from pmtcore.methods.registry import method
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.figures.style import QUIET
-from pmtcore.report.first_look import QuickComparison, remember, remembered
+from pmtcore.report.first_look import QuickComparison, cached_first_look, remember
 from pmtcore.report.names import title
 from pmtcore.report.words import comparison_words
 from pmtcore.tables.problem import Problem, prepare
@@ -41,7 +41,7 @@ def ask_epsilon() -> float:
 
 def configuration_for(problem: Problem, epsilon: float) -> Configuration:
     """Return the configuration of a collection of whitened scores at this epsilon."""
-    return setup.whitened(problem.public, problem.private.n, 1.0, "privunit", bound=0.0, epsilon=epsilon)
+    return setup.whitened_scheme(problem.public, problem.private.n, 1.0, "privunit", bound=0.0, epsilon=epsilon)
 
 
 def collect(problem: Problem, epsilon: float) -> None:
@@ -94,7 +94,7 @@ def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -
         n = problem.private.n
         sizes = [] if axis == "epsilon" else [n // 16, n // 8, n // 4, n // 2, n]
         epsilons = EPSILONS if axis == "epsilon" else [epsilon]
-        scaled = rescaled(problem, "z")
+        scaled = rescaled_problem(problem, "z")
         last = (key, CentralVsLocal(scaled, epsilons, TRIALS, 1, sizes=sizes, others=papers_local(scaled.public)))
         st.session_state["local-run"] = last
     return last[1]
@@ -154,14 +154,14 @@ def _with_curator(shown: QuickComparison) -> list[str]:
 def _trusted(shown: QuickComparison) -> str:
     """Return a sentence on which methods have a curator; empty where none has."""
     names = [title(id) for id in _with_curator(shown)]
-    return f"With a curator: {listing(names)}; the others trust nobody. " if names else ""
+    return f"With a curator: {join_names(names)}; the others trust nobody. " if names else ""
 
 
 def draw_comparison(problem: Problem, mark: tuple[str, ...], kind: Label, axis: str) -> None:
     """Draw the comparison of central and local methods at equal epsilon."""
     epsilon = float(st.session_state["local-epsilon"])
     key = ("local", *mark, axis, repr(epsilon if axis != "epsilon" else 0.0))
-    finished = remembered(key) if kind is Label.LAB else None
+    finished = cached_first_look(key) if kind is Label.LAB else None
     if finished is not None:
         picture(finished, kind, axis)
         return

@@ -9,7 +9,7 @@ from pages.elements.widgets import badge, chart, curator_may_show, errors_shown,
 from pmtcore.accounting.perturbed import BudgetSplit
 from pmtcore.auditing.comparison import grid
 from pmtcore.base.labels import Label
-from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import rounded as said
 from pmtcore.base.private_rows import Curator
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.papers.figures import retrieval as figures

@@ -21,8 +21,8 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import SiteState
-from pmtcore.base.numbers import figure, plural, unbroken
-from pmtcore.releases.planning import plannable
+from pmtcore.base.numbers import plural, rounded, unbroken
+from pmtcore.releases.planning import methods_with_predictions
 from pmtcore.releases.release import Request
 from pmtcore.report.figures import sites as figures
 from pmtcore.report.names import option
@@ -53,11 +53,11 @@ _FEWEST_ROWS = 10  # of each of them
 def ask(problem: Problem) -> tuple[str, str, float, list[Site]]:
     """Draw the controls; return method, coefficient, budget, and the sites with their rows."""
     first, second, third, fourth = st.container(key="pairs-sites").columns([4, 2, 2, 4])
-    known = plannable(problem.public, METHODS)
+    known = methods_with_predictions(problem.public, METHODS)
     ids = [id for id in METHODS if id in known]
     id = first.selectbox(**control("sites-method"), options=ids, format_func=option)
     coefficient = ask_coefficient(second, problem, "sites-coefficient")
-    mu = third.select_slider(**control("sites-mu", value=1.0), options=_MUS, format_func=figure)
+    mu = third.select_slider(**control("sites-mu", value=1.0), options=_MUS, format_func=rounded)
     rows = max(problem.private.n // len(_NAMES), _FEWEST_ROWS)
     text = fourth.text_input(**control("sites-list"), value=", ".join(f"{name}={rows}" for name in _NAMES))
     return id, coefficient, float(mu), sites_of(text)
@@ -65,7 +65,7 @@ def ask(problem: Problem) -> tuple[str, str, float, list[Site]]:
 
 def creation(id: str, mu: float, sites: Sequence[Site]) -> Study | None:
     """Draw the other settings of a study and the download of its file; return the study."""
-    st.caption(unbroken(f"Method, budget and sites are those above: {option(id)}, mu = {figure(mu)}."))
+    st.caption(unbroken(f"Method, budget and sites are those above: {option(id)}, mu = {rounded(mu)}."))
     public = st.file_uploader(**control("sites-public"))
     if public is None:
         st.caption(
@@ -138,7 +138,7 @@ def steps(problem: Problem, id: str, mu: float, sites: Sequence[Site], *, study:
         program="python -m pmtcore",
         target=shlex.quote(study.choices.target if study else problem.public.target),
         method=id,
-        mu=figure(mu),
+        mu=rounded(mu),
         name=sites[0].name,
         sites=" ".join(f"--site {site.name}={site.rows}" for site in sites),
         joined=" ".join(f"--joined {site.name}.joined.json" for site in sites),

@@ -15,11 +15,11 @@ from pages.elements.widgets import badge, chart, errors_shown
 from pmtcore.accounting.budgets import PERSON, Guarantee, compose
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.numbers import figure, listing, plural, power_of_ten
+from pmtcore.base.numbers import join_names, plural, power_of_ten, rounded
 from pmtcore.base.roles import Action
 from pmtcore.ledger.log import Account
 from pmtcore.releases.record import Release
-from pmtcore.releases.retrieval import retrieved
+from pmtcore.releases.retrieval import retrieved_epsilon
 from pmtcore.report.figures import budget as figures
 from pmtcore.report.figures import release as tradeoff
 from pmtcore.report.ledger_words import balance, short_mark
@@ -47,7 +47,7 @@ def account_page(account: Account) -> None:
         return
     chart(figures.spends(account), "spends", "Total mu after each spend", figures.table(account), label=Label.PUBLIC)
     total = Guarantee(account.spent, account.neighbours, spent["delta"], PERSON)
-    back = retrieved(account)
+    back = retrieved_epsilon(account)
     if back:
         st.caption(f"Retrieved: epsilon {back:.3g} in all was planned for the Jacobian and was not needed.")
     st.header("What all of it means")
@@ -87,10 +87,11 @@ def unwritten(written: set[str]) -> None:
     for source, made in by_table.items():
         here = opened.tables is not None and source == opened.tables.private.sha256
         table = plain(opened.tables.title) if here and opened.tables else "a table opened before"
-        mu = figure(compose(one.guarantee.person.mu for one in made))
+        mu = rounded(compose(one.guarantee.person.mu for one in made))
         sentences.append(f"{plural(len(made), 'lab figure')} from {table}, mu = {mu}")
     st.info(
-        f"Of this session and in no ledger: {listing(sentences)}. Report has each of them.", icon=":material/science:"
+        f"Of this session and in no ledger: {join_names(sentences)}. Report has each of them.",
+        icon=":material/science:",
     )
 
 

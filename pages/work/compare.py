@@ -20,9 +20,17 @@ from pages.elements.widgets import (
     study_label,
     take_along,
 )
-from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, errors_depend_on_axis, grid, rescaled
+from pmtcore.auditing.comparison import (
+    AXES,
+    Comparison,
+    Summary,
+    budget_grid,
+    errors_depend_on_axis,
+    grid,
+    rescaled_problem,
+)
 from pmtcore.base.private_rows import Curator
-from pmtcore.methods.registry import Method, methods_for, of_role, recommended
+from pmtcore.methods.registry import Method, methods_for, of_role, recommended_method
 from pmtcore.releases import job_slots
 from pmtcore.report import reproduce
 from pmtcore.report.figures import compare as figures
@@ -68,7 +76,7 @@ def against(problem: Problem) -> str:
     axes = [axis for axis in AXES if axis != "epsilon" and offered(problem, axis)]
     if st.session_state.get("compare-axis") not in axes:  # from a table with other methods
         st.session_state.pop("compare-axis", None)
-    run = runs.find()
+    run = runs.current_run()
     return segments("compare-axis", axes, "budget" if run is None else run.axis)
 
 
@@ -87,17 +95,17 @@ def controls(problem: Problem, axis: str) -> None:
         places: dict[str, Any] = {"mus": budget_grid(low, high, count)}
         if axis != "budget":
             places = {"mus": [mu], "axis": axis, "values": grid(low, high, count, integers=axis not in ("penalty",))}
-        run = Comparison(rescaled(problem, scale), chosen, trials=trials, seed=seed, typical=True, **places)
+        run = Comparison(rescaled_problem(problem, scale), chosen, trials=trials, seed=seed, typical=True, **places)
         names = {"mus": "mu"}  # name of the argument in the package's compare
         asked = {names.get(name, name): value for name, value in places.items()}
         asked |= {"methods": chosen, "trials": trials, "seed": seed, "scale": scale, "typical": run.is_typical}
-        runs.start(run, reproduce.compared(problem.choices.as_dict(), **asked))
+        runs.start(run, reproduce.compare_again(problem.choices.as_dict(), **asked))
 
 
 def _methods(problem: Problem, axis: str) -> list[str]:
     """Draw the choice of methods that change along the axis; return their ids and that of the public fit."""
     entries = offered(problem, axis)
-    first = [entry.id for entry in entries if entry.at_first or entry.id == recommended(problem.public).id]
+    first = [entry.id for entry in entries if entry.at_first or entry.id == recommended_method(problem.public).id]
     # An axis with other methods has another control, since chosen ones may not be in its list.
     own = "" if len(entries) == len(offered(problem, "budget")) else f"-{axis}"
     chosen = st.multiselect(
@@ -184,14 +192,14 @@ def page(problem: Problem) -> None:
         )
     with right:
         results(axis)
-    recipe = runs.recipe() if runs.find() is not None else None
+    recipe = runs.recipe() if runs.current_run() is not None else None
     if recipe is not None:
         take_along(recipe, "compare")
 
 
 def results(axis: str) -> None:
     """Draw the running or finished comparison; before one, the quick comparison or a sentence."""
-    run = runs.find()
+    run = runs.current_run()
     first = quick() if run is None and axis == "budget" else None
     if first is not None:
         picture(

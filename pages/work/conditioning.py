@@ -19,7 +19,7 @@ from pmtcore.auditing.diagnostics import Diagnosis
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
-from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import rounded as said
 from pmtcore.base.private_rows import Curator
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import method
@@ -27,7 +27,7 @@ from pmtcore.releases.release import Request
 from pmtcore.report.figures import conditioning as figures
 from pmtcore.report.glossary import term
 from pmtcore.report.names import in_quotes
-from pmtcore.report.statistics import shortened_words
+from pmtcore.report.statistics import truncated_share_words
 from pmtcore.report.words import conditioning_words, directions_words, truncation_words
 from pmtcore.tables.problem import Problem
 
@@ -49,10 +49,10 @@ def metrics(diagnosis: Diagnosis, mark: str) -> None:
 
 def page(problem: Problem) -> None:
     """Draw the whole page: figures of merit, spectrum and ellipses, rows outside a radius."""
-    shown = [diagnostics.predicted(problem.public, problem.private.n, ETA)]
+    shown = [diagnostics.predicted_diagnosis(problem.public, problem.private.n, ETA)]
     kinds = [Label.PUBLIC]
     if curator():
-        shown.append(diagnostics.exact(problem, ETA).reveal(Curator("shown on the Conditioning page")))
+        shown.append(diagnostics.exact_diagnosis(problem, ETA).reveal(Curator("shown on the Conditioning page")))
         kinds.append(study_label())
     label = kinds[-1]
 
@@ -93,7 +93,7 @@ def page(problem: Problem) -> None:
         + ("" if curator() else "switch them on in the sidebar.")
     )
     details(shown, label)
-    workflow_state.onward("plan", "Plan")
+    workflow_state.next_step("plan", "Plan")
 
 
 def expected(problem: Problem, request: Request) -> Facts | None:
@@ -119,7 +119,9 @@ def planned_share(request: Request, facts: Facts, beside: bool) -> None:
         own = f"shortens rows longer than its radius, {said(facts.radius)}, then contributions that count residuals."
         after = " The curve is of the features alone, by which fewer rows are too long."
     of = f"The planned method, {in_quotes(request.method)} at mu = {said(request.budget.mu)},"
-    st.markdown(f"{badge(Label.PUBLIC)} **{plain(shortened_words(facts.as_dict()))}** {plain(f'{of} {own}{after}')}")
+    st.markdown(
+        f"{badge(Label.PUBLIC)} **{plain(truncated_share_words(facts.as_dict()))}** {plain(f'{of} {own}{after}')}"
+    )
 
 
 def truncation(shown: list[Diagnosis], planned: float | None) -> float:

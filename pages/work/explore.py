@@ -21,10 +21,10 @@ def opening() -> None:
         workflow_state.summary_and_others(linear(current_problem()))
     with errors_shown():
         problem = current_problem()
-        cautions.say(problem, cautions.biases(problem))
+        cautions.draw_cautions(problem, cautions.biases(problem))
         release = releasing(problem)
         if release is not None:
-            parts.take_up(Moment.of(release.as_dict()), title_of(list(session().releases)[-1]), release.notes)
+            parts.open_record(Moment.of(release.as_dict()), title_of(list(session().releases)[-1]), release.notes)
             st.rerun()
     st.header("Open a record")
     st.caption("A file from *Save record* on this page, or from the command line. No private table is needed.")
@@ -32,7 +32,7 @@ def opening() -> None:
     if file is not None and st.session_state.get("explore-read") != file.file_id:
         st.session_state["explore-read"] = file.file_id
         with errors_shown():
-            parts.take_up(Moment.from_bytes(file.getvalue()), file.name)
+            parts.open_record(Moment.from_bytes(file.getvalue()), file.name)
             st.rerun()
     earlier()
 
@@ -50,12 +50,12 @@ def earlier() -> None:
             **control("explore-open", f"-{id}"),
             label=f"Open {title_of(id)}: {rows} at mu = {release.guarantee.person.mu:.4g}",
         ):
-            parts.take_up(Moment.of(release.as_dict()), title_of(id), release.notes)
+            parts.open_record(Moment.of(release.as_dict()), title_of(id), release.notes)
             st.rerun()
 
 
 st.title("Explore")
-record = parts.opened()
+record = parts.open_view()
 if record is None:
     st.markdown(
         "Release the second moment of all columns (all their means, variances and correlations, with noise) once; then "

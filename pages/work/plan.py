@@ -28,9 +28,9 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import TableNote, kind_of
-from pmtcore.base.numbers import figure, unbroken
+from pmtcore.base.numbers import rounded, unbroken
 from pmtcore.methods.registry import of_role
-from pmtcore.releases.planning import LADDER, Curves, Planned, narrowest, rows_for, verdict_of
+from pmtcore.releases.planning import LADDER, Curves, Planned, narrowest_plan, rows_for, verdict_of
 from pmtcore.report import reproduce
 from pmtcore.report.figures import planning as figures
 from pmtcore.report.glossary import help_for
@@ -64,7 +64,7 @@ def taken_along_to_release(key: str, other: str = "") -> None:
     """
     if other:
         st.session_state[key] = other
-    workflow_state.carry(st.session_state[key], float(st.session_state["plan-mu"]))
+    workflow_state.store_plan(st.session_state[key], float(st.session_state["plan-mu"]))
 
 
 def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
@@ -86,7 +86,7 @@ def ask_budget(place: DeltaGenerator, **more: Any) -> float:
     """Draw the budget; return it."""
     before = st.session_state.get("plan-mu")
     rungs = sorted({*LADDER, *([before] if isinstance(before, float) else [])})
-    return float(place.select_slider(**control("plan-mu", value=1.0), options=rungs, format_func=figure, **more))
+    return float(place.select_slider(**control("plan-mu", value=1.0), options=rungs, format_func=rounded, **more))
 
 
 def many(problem: Problem) -> None:
@@ -125,7 +125,7 @@ def page(problem: Problem) -> None:
         return
     if TableNote.ONE_PUBLIC_LABEL in map(kind_of, problem.notes):  # the warning above says that no figure is meaningful
         return
-    cautions.few(problem)  # before any promise
+    cautions.draw_few_rows(problem)  # before any promise
     with figure_first("plan"):
         id, coefficient, mu = ask(problem, curves)
         here = curves.at(id, mu)
@@ -146,7 +146,7 @@ def page(problem: Problem) -> None:
     reverse(problem, curves, id, coefficient, mu=mu)
     would_be_retrieved(problem, mu)
     deployments(mu)
-    take_along(reproduce.planned(problem.choices.as_dict(), problem.private.n, id, mu), "plan")
+    take_along(reproduce.plan_again(problem.choices.as_dict(), problem.private.n, id, mu), "plan")
 
 
 def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *, mu: float) -> None:
@@ -160,7 +160,7 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
     st.caption(" ".join(words for words in told if words), help=terms)
     if nobody := unprotected_words(mu):
         st.warning(nobody, icon=":material/warning:")
-    other = narrowest(curves.at_budget(mu), here)
+    other = narrowest_plan(curves.at_budget(mu), here)
     if other is not None:
         st.markdown(f"{badge(Label.PUBLIC)} {plain(figures.narrower_words(here, other))}")
         key = f"plan-method-{problem.public.family.id}"
@@ -171,7 +171,7 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
             args=(key, other.method),
         )
     if st.button(**control("plan-release")):
-        workflow_state.carry(here.method, mu)
+        workflow_state.store_plan(here.method, mu)
         session().begin_request()
         st.switch_page("pages/work/release.py")
     # Below the button, which is then on the first screen of a projector.
@@ -184,7 +184,7 @@ def delta_line(problem: Problem, mu: float) -> str:
     delta = epsilon_delta(problem.private.n)
     epsilon = Guarantee(mu, Neighbours.REPLACE_ONE, delta).epsilon
     return unbroken(
-        f"rho = {figure(Budget(mu).rho)}, epsilon = {figure(epsilon)} at delta = "
+        f"rho = {rounded(Budget(mu).rho)}, epsilon = {rounded(epsilon)} at delta = "
         f"{delta_words(delta, problem.private.n)}; replace-one."
     )
 
@@ -194,7 +194,7 @@ def would_be_retrieved(problem: Problem, mu: float) -> None:
     if not retrieved.applies(problem):
         return
     opened_on_demand(
-        unbroken(f"Retrieved budget at mu = {figure(mu)}"),
+        unbroken(f"Retrieved budget at mu = {rounded(mu)}"),
         "plan-retrieved",
         "savings",
         lambda: retrieved.planned_on_open_table(problem, mu, "plan-retrieved-bar"),

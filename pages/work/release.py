@@ -68,7 +68,7 @@ def confirm(problem: Problem, request: Request, expected: Preview, biased: Seque
         st.page_link("pages/work/data.py", label=words, icon=":material/warning:")
     if biased:
         st.caption(f":material/warning: {plural(len(biased), 'warning')} about bias at the foot of this page.")
-    pressed = form.agreed(problem, expected, id, where.purpose)
+    pressed = form.agreement_given(problem, expected, id, where.purpose)
     source = noise_source()
     if pressed:
         run(problem, request, where, source=source, id=id)
@@ -137,7 +137,7 @@ def page(problem: Problem) -> None:
         with left:
             asked = ask(problem, chosen)
         if asked is not None:
-            workflow_state.changed(problem, asked[0])
+            workflow_state.store_changed_plan(problem, asked[0])
         head(thread, problem)
         if asked is not None:
             with middle:
@@ -151,10 +151,10 @@ def page(problem: Problem) -> None:
         else "A release spends budget permanently. Everything up to the button costs nothing, and shows only public "
         "things, such as the number of rows."
     )
-    cautions.say(problem, biased)
+    cautions.draw_cautions(problem, biased)
     if asked is not None:
         form.expected(asked[1])
-    form.more(problem.public)
+    form.about_methods(problem.public)
     released.earlier()
 
 

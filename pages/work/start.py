@@ -5,10 +5,10 @@ import streamlit as st
 from pages.elements.controls import control
 from pages.elements.session import session
 from pages.elements.widgets import badge, picture
-from pmtcore.auditing.opening_picture import FIRST_BUDGET, opening
+from pmtcore.auditing.opening_picture import FIRST_BUDGET, stored_opening
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.numbers import figure, unbroken
+from pmtcore.base.numbers import rounded, unbroken
 from pmtcore.report.figures import opening as figures
 from pmtcore.report.strength import strength
 
@@ -31,11 +31,11 @@ def ways() -> None:
 
 
 st.title("Publish a regression on private rows, with a guarantee")
-shown = opening()
+shown = stored_opening()
 with st.container(key="start"):
     with st.container(key="start-ways"):
         ways()
-    mu = st.select_slider(**control("start-mu", value=FIRST_BUDGET), options=shown.budgets, format_func=figure)
+    mu = st.select_slider(**control("start-mu", value=FIRST_BUDGET), options=shown.budgets, format_func=rounded)
     words = unbroken(f"**{figures.words(shown, mu)}** {strength(mu).sentence}")
     st.markdown(f"{badge(Label.LAB)} An example on synthetic rows. {words}")
     wide, narrow = st.columns([3, 2], gap="large")

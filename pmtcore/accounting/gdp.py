@@ -120,16 +120,16 @@ def spend_mu(terms: ObjectiveConstants, wanted: Gdp, share: float = 0.5, choice:
     total = mu
     if choice == "return":
         part = min(mu_from_epsilon(share * planned, delta), mu)
-        size = min(size, noise_size(bare(terms), part, neighbours))
+        size = min(size, noise_size(with_free_jacobian(terms), part, neighbours))
         total = min(cost(terms, size, neighbours), mu)
-    split = stated(terms, size, Gdp(total, neighbours, delta), share, choice=choice)
+    split = parts_of_noise(terms, size, Gdp(total, neighbours, delta), share, choice=choice)
     retrieved = max((1 - share) * planned - split.jacobian_epsilon, 0.0)
     return replace(split, planned=wanted.promise, retrieved=retrieved)
 
 
-def stated(terms: ObjectiveConstants, size: float, total: Gdp, share: float, *, choice: str) -> BudgetSplit:
+def parts_of_noise(terms: ObjectiveConstants, size: float, total: Gdp, share: float, *, choice: str) -> BudgetSplit:
     """Return the parts of a total at noise of this size, with nothing retrieved."""
-    alone = epsilon_from_mu(min(cost(bare(terms), size, total.neighbours), total.mu), total.delta)
+    alone = epsilon_from_mu(min(cost(with_free_jacobian(terms), size, total.neighbours), total.mu), total.delta)
     return BudgetSplit(
         planned=total.promise,
         share=share,
@@ -143,7 +143,7 @@ def stated(terms: ObjectiveConstants, size: float, total: Gdp, share: float, *, 
     )
 
 
-def bare(terms: ObjectiveConstants) -> ObjectiveConstants:
+def with_free_jacobian(terms: ObjectiveConstants) -> ObjectiveConstants:
     """Return the same objective with a modulus at which the Jacobian costs nothing."""
     return ObjectiveConstants(terms.loss, terms.radius, 1e12 * terms.loss.curvature * terms.radius**2)
 

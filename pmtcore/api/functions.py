@@ -116,11 +116,11 @@ def describe(private: object, public: object, *, target: str, eta: float = 0.05,
         eta: failure probability behind the papers' radius.
         choices: ``features``, ``intercept``, ``missing``, ... as in the estimators.
     """
-    from pmtcore.auditing.diagnostics import exact, rows_in_words, unusual_rows  # noqa: PLC0415
+    from pmtcore.auditing.diagnostics import exact_diagnosis, rows_in_words, unusual_rows  # noqa: PLC0415
     from pmtcore.mechanisms.truncation import checked_eta  # noqa: PLC0415
 
     problem, _, _ = _inputs(target, choices).prepared(private, public)
-    diagnosed = exact(problem, checked_eta(eta)).reveal(_CURATOR)
+    diagnosed = exact_diagnosis(problem, checked_eta(eta)).reveal(_CURATOR)
     record = diagnosed.as_dict()
     frame = pd.DataFrame({name: record[name] for name in ("before", "after")}).T
     words = CuratorNote.BEYOND_RADIUS.sentence(share=100 * record["truncation_rate"], radius=diagnosed.radius)
@@ -161,9 +161,9 @@ def compare(
             place of the Euclidean distance of all coefficients.
         choices: ``features``, ``intercept``, ``missing``, ... as in the estimators.
     """
-    from pmtcore.auditing.comparison import Comparison, rescaled  # noqa: PLC0415
+    from pmtcore.auditing.comparison import Comparison, rescaled_problem  # noqa: PLC0415
 
-    made = rescaled(_inputs(target, choices).prepared(private, public)[0], scale)
+    made = rescaled_problem(_inputs(target, choices).prepared(private, public)[0], scale)
     mus, ids = budgets_of(mu), as_names(methods)
     places: dict[str, Any] = {"axis": axis, "values": list(values)}
     run = Comparison(made, list(ids), mus, trials=trials, seed=seed, typical=typical, **places).run()

@@ -17,11 +17,11 @@ from pmtcore.base.messages import FaceMessage, InputError, ReleaseNote, reraised
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.results import Results
 from pmtcore.base.roots import root
-from pmtcore.base.strict_json import parsed_object
+from pmtcore.base.strict_json import parse_json_object
 from pmtcore.glm.families import GAUSSIAN, family
 from pmtcore.methods.joint_moment.record import FORMAT as MOMENT_FORMAT
 from pmtcore.methods.joint_moment.record import MOST_BYTES
-from pmtcore.releases.record import FORMAT, VERSION, bands_of, modelled
+from pmtcore.releases.record import FORMAT, VERSION, bands_of, modelled_response
 from pmtcore.tables.design import Design
 
 if TYPE_CHECKING:
@@ -44,15 +44,15 @@ def load(path: str | Path) -> Results | Moment:
     if len(data) > MOST_BYTES:
         raise InputError(FaceMessage.RECORD_TOO_LARGE, megabytes=MOST_BYTES // 1000000)
     with reraised_as(InputError(FaceMessage.NOT_A_RELEASE)):
-        fields = parsed_object(data)
+        fields = parse_json_object(data)
     if fields.get("format") == MOMENT_FORMAT:
         from pmtcore.explore.moment import Moment  # noqa: PLC0415  # the command line prints without pandas
 
         return Moment.from_bytes(data)
-    return loaded(fields)
+    return results_from_record(fields)
 
 
-def loaded(fields: Mapping[str, Any]) -> Results:
+def results_from_record(fields: Mapping[str, Any]) -> Results:
     """Return the results of a release in plain fields.
 
     Raises:
@@ -91,7 +91,7 @@ def results_of(record: ReleaseRecord, spent: str = "", design: Design | None = N
         errors={} if bands is None else bands.parts,
         freedom=freedom,
         covariances=None if bands is None else bands.covariance,
-        endog=modelled(record["target"], record.get("public", {}).get("positive")),
+        endog=modelled_response(record["target"], record.get("public", {}).get("positive")),
         title=f"{record['title']} ({record['method']})",
         family=chosen.id,
         nobs=int(record["n"]),

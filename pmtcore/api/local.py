@@ -32,10 +32,10 @@ from pmtcore.base.messages import (
 )
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.results import Results
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.strict_json import parse_json
 from pmtcore.glm.families import FAMILIES
 from pmtcore.local import setup
-from pmtcore.local.estimators import LINKS, MOST_NUMBERS, Link, shifts
+from pmtcore.local.estimators import LINKS, MOST_NUMBERS, Link, largest_shifts
 from pmtcore.local.protocol import Configuration, report_lines
 from pmtcore.local.reading import tally_file
 from pmtcore.local.tally import Tally
@@ -70,7 +70,7 @@ class Published:
         family, positive = "logistic", None
         raw = data.encode() if isinstance(data, str) else data
         try:
-            fields = parsed(raw)
+            fields = parse_json(raw)
             family, positive = fields.pop("family", family), fields.pop("positive", None)
             raw = json.dumps(fields).encode()
         except (ValueError, AttributeError, TypeError, RecursionError):
@@ -122,11 +122,13 @@ def configure(
     if scheme == "moments":
         if mu is None:
             raise InputError(FaceMessage.MOMENTS_NEED_MU)
-        return setup.moments(public, people, number_between("mu", mu, 1e-6, 1e3), True, zeta=0.05)
+        return setup.moments_scheme(public, people, number_between("mu", mu, 1e-6, 1e3), True, zeta=0.05)
     if epsilon is not None:
         epsilon = number_between("epsilon", epsilon, 1e-3, 500.0)
-        return setup.whitened(public, people, 1.0, "privunit", bound=response_bound, epsilon=epsilon)
-    return setup.whitened(public, people, number_between("mu", mu or 0.0, 1e-6, 1e3), "gaussian", bound=response_bound)
+        return setup.whitened_scheme(public, people, 1.0, "privunit", bound=response_bound, epsilon=epsilon)
+    return setup.whitened_scheme(
+        public, people, number_between("mu", mu or 0.0, 1e-6, 1e3), "gaussian", bound=response_bound
+    )
 
 
 def aggregate(public: PublicData, made: Configuration, tally: Tally, link: str | None = None) -> dict[str, Any]:
@@ -167,7 +169,9 @@ def _forged(plan: LocalPlan, made: Configuration, tally: Tally) -> list[float | 
         return [None] * made.d
     sd = float(np.sqrt(tally.square / tally.accepted / made.dimension))
     try:
-        moved = shifts(lambda means: LocalOutcome(plan, means).coefficients, made, tally.mean, tally.accepted, sd=sd)
+        moved = largest_shifts(
+            lambda means: LocalOutcome(plan, means).coefficients, made, tally.mean, tally.accepted, sd=sd
+        )
     except np.linalg.LinAlgError:
         return [None] * made.d
     return [float(value) if np.isfinite(value) else None for value in moved]

@@ -26,7 +26,7 @@ from pmtcore.base.results import Reported, Results
 from pmtcore.glm.families import GAUSSIAN, POISSON, family
 from pmtcore.ledger.log import Ledger
 from pmtcore.methods.parameters import Parameters
-from pmtcore.methods.registry import make_parameters, recommended
+from pmtcore.methods.registry import make_parameters, recommended_method
 from pmtcore.methods.registry import method as method_of
 from pmtcore.methods.registry import methods as all_methods
 from pmtcore.public.moments import INTERCEPT, PublicData
@@ -211,7 +211,7 @@ class PrivateModel(Parametrized, Reported):
         Raises:
             InputError: ``settings`` that the method does not have, or out of range.
         """
-        entry = recommended(data) if self.method is None else method_of(self.method)
+        entry = recommended_method(data) if self.method is None else method_of(self.method)
         return entry.id, make_parameters(entry, self.settings or {})
 
     @checked
@@ -282,7 +282,7 @@ class PrivateModel(Parametrized, Reported):
         given = self._inputs(target)
         with before_spend():
             problem, design, tables = given.prepared(private, public, public_rows)
-        id = recommended(problem.public).id if self.method is None else method_of(self.method).id
+        id = recommended_method(problem.public).id if self.method is None else method_of(self.method).id
         if not method_of(id).gives_coefficients:
             raise InputError(FaceMessage.NOTHING_TO_FIT, method=id)
         rows = 1 if self.person else self.rows_per_person

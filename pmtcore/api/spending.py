@@ -114,7 +114,7 @@ def spend(
         return released, released.as_dict(), Spent(cost.person.mu, synthetic=True)
     with before_spend():
         ledger, is_own_file = _book(options.ledger)
-        dataset = options.dataset or options.file or unnamed(problem, ledger)
+        dataset = options.dataset or options.file or name_for_frame(problem, ledger)
         if is_own_file:
             ledger.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
         request_digest = _digest(ledger.place, dataset, tables, request.as_dict(), *_asked(problem, ledger))
@@ -139,7 +139,7 @@ def _book(ledger: Ledger | str | Path | None) -> tuple[Ledger, bool]:
     raise InputError(FaceMessage.LEDGER_FORM)
 
 
-def unnamed(problem: Problem, ledger: Ledger) -> str:
+def name_for_frame(problem: Problem, ledger: Ledger) -> str:
     """Return a name for the data set of a frame, which distinguishes frames and reveals nothing of their rows.
 
     The fingerprint is taken under the ledger's key, so that nobody else can compute that of a guessed frame. Frames

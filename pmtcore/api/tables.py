@@ -9,7 +9,7 @@ import pandas as pd
 
 from pmtcore.base.arguments import checked
 from pmtcore.base.messages import FaceMessage, InputError, reraised_as
-from pmtcore.base.results import shown
+from pmtcore.base.results import statsmodels_name
 
 if TYPE_CHECKING:
     from great_tables import GT
@@ -67,7 +67,7 @@ def _column(fit: object, digits: int) -> dict[tuple[str, str], str]:
         params, errors, p = (pd.Series(getattr(fit, name)) for name in ("params", "bse", "pvalues"))
     cells: dict[tuple[str, str], str] = {}
     for name in params.index:
-        row = _ALIASES.get(str(name), shown(str(name)))
+        row = _ALIASES.get(str(name), statsmodels_name(str(name)))
         stars = next((mark for level, mark in _STARS if p[name] < level), "")
         cells[row, "coef"] = f"{params[name]:.{digits}g}{stars}"
         cells[row, "se"] = "" if errors[name] != errors[name] else f"({errors[name]:.{digits}g})"

@@ -185,7 +185,7 @@ def _selection(floor: float) -> Callable[[Data[Loss], float, int, int], np.ndarr
     return run
 
 
-def iterated(rounds: int) -> Callable[[Data[Loss], float, int, int], np.ndarray]:
+def iterated_lasso(rounds: int) -> Callable[[Data[Loss], float, int, int], np.ndarray]:
     """Return D's Algorithm 1 with lasso and MOOR, weights as printed, for a number of rounds."""
 
     def run(data: Data[Loss], epsilon: float, trials: int, stream: int) -> np.ndarray:
@@ -225,7 +225,7 @@ def _negative(theta: np.ndarray) -> np.ndarray:
     return theta < 0
 
 
-def between(theta: np.ndarray) -> np.ndarray:
+def unreached_interval_mask(theta: np.ndarray) -> np.ndarray:
     """Return a mask of the coefficients in the interval where the iterated lasso has no curvature."""
     return (theta > _FLAT_INTERVAL[0]) & (theta < _FLAT_INTERVAL[1])
 
@@ -276,9 +276,9 @@ ATTACKS = {
             f"the coefficient lies between {_FLAT_INTERVAL[0]:g} and {_FLAT_INTERVAL[1]:g}",
             losses.linear(1.0),
             ((_EMPTY_ROW,), ((1.0, 1.0),)),
-            between,
+            unreached_interval_mask,
             _weights,
-            iterated(_ROUNDS),
+            iterated_lasso(_ROUNDS),
         ),
     )
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 from pmtcore.auditing.faults import FAULTS
 from pmtcore.auditing.lower_bound import Audit, audit
-from pmtcore.base.paths import assets, cache_directory, write_cached
+from pmtcore.base.paths import assets_folder, cache_directory, write_cached
 from pmtcore.base.steps import Steps
 from pmtcore.methods.registry import methods
 
@@ -72,14 +72,14 @@ class Sweep(Steps):
         return AuditRecord(datetime.datetime.now(datetime.UTC).date().isoformat(), dict(self.audits))
 
 
-def store(record: AuditRecord, path: Path | None = None) -> None:
+def store_record(record: AuditRecord, path: Path | None = None) -> None:
     """Store a record for later visits; nothing happens where the folder cannot be written."""
     write_cached(path or cache_directory() / _FILE, json.dumps(record.as_dict(), indent=1) + "\n")
 
 
-def stored() -> AuditRecord | None:
+def latest_record() -> AuditRecord | None:
     """Return the latest stored record: of this machine, else the one that comes with the project."""
-    for path in (cache_directory() / _FILE, assets() / _FILE):
+    for path in (cache_directory() / _FILE, assets_folder() / _FILE):
         try:
             return AuditRecord.from_dict(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError):

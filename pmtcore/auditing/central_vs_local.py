@@ -10,7 +10,7 @@ from pmtcore.base.private_rows import Private
 from pmtcore.local import setup
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
-from pmtcore.methods.registry import Mechanism, Method, Plan, method, recommended
+from pmtcore.methods.registry import Mechanism, Method, Plan, method, recommended_method
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.problem import Problem
 
@@ -50,7 +50,7 @@ class CentralVsLocal(SteppedTrials):
         self.problem = problem
         self._at_rows: dict[int, tuple[Problem, Private[np.ndarray]]] = {}
         places = [(float(n), epsilons[0], n) for n in sizes] or [(e, e, 0) for e in epsilons]
-        ids = (recommended(problem.public).id, LOCAL, *others)
+        ids = (recommended_method(problem.public).id, LOCAL, *others)
         self._cells = [self._cell(id, x, epsilon, rows) for x, epsilon, rows in places for id in ids]
 
     def _cell(self, id: str, x: float, epsilon: float, rows: int) -> Cell:
@@ -74,7 +74,7 @@ class CentralVsLocal(SteppedTrials):
 
 def _plan(entry: Method, public: PublicData, n: int, mu: float, *, epsilon: float) -> Plan:
     if entry.id == LOCAL:
-        made = setup.whitened(public, n, 1.0, "privunit", bound=0.0, epsilon=epsilon)
+        made = setup.whitened_scheme(public, n, 1.0, "privunit", bound=0.0, epsilon=epsilon)
         return LocalPlan(public, n, made.mu, made, WhitenedParameters(randomizer="privunit"))
     labels = {"link": "sigmoid", "response_bound": 1.0} if entry.task == "nonlinear" else {}
     return entry.planned(public, n, mu, labels)

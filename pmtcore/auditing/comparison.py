@@ -24,7 +24,7 @@ from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import Mechanism, Method, Plan, method
-from pmtcore.public.moments import PublicData, joint, public_from_rows
+from pmtcore.public.moments import PublicData, joint_rows, public_from_rows
 from pmtcore.releases.planning import public_alone, sampling_alone, typical_ratio
 from pmtcore.tables.limits import MAX_CELLS, check_runs
 from pmtcore.tables.problem import Problem
@@ -314,7 +314,7 @@ def problem_at(problem: Problem, axis: str, x: float, seed: int) -> Problem:
     if axis == "private rows":
         count = whole_number_between("private rows", x, 2, private.n)
         order = np.random.default_rng(seed).permutation(private.n)[:count]
-        rows = private.concatenate(joint).reveal(_LAB)[order]
+        rows = private.concatenate(joint_rows).reveal(_LAB)[order]
         private = _in_memory(rows, private.names)
     return dataclasses.replace(problem, public=public, private=private)
 
@@ -364,7 +364,7 @@ def distances(coefficients: np.ndarray, reference: Private[np.ndarray], scale: n
     return np.nan_to_num(reference.map(distance).reveal(_LAB), nan=np.inf)
 
 
-def rescaled(problem: Problem, how: Scale) -> Problem:
+def rescaled_problem(problem: Problem, how: Scale) -> Problem:
     """Return the problem with every column rescaled by statistics of all rows, as the papers do: for the lab (E23).
 
     ``z``: mean 0 and standard deviation 1; ``minmax``: to [0, 1]; ``max``: divided by the largest absolute
@@ -379,7 +379,7 @@ def rescaled(problem: Problem, how: Scale) -> Problem:
     public = problem.public
     if public.rows is None:
         raise InputError(AuditMessage.SCALE_NEEDS_ROWS)
-    private, d = problem.private.concatenate(joint).reveal(_LAB), public.d
+    private, d = problem.private.concatenate(joint_rows).reveal(_LAB), public.d
     shift, width = _affine(np.vstack([private[:, : d + 1], public.rows]), how, fixed=public.has_intercept)
     if public.family is not GAUSSIAN:  # labels and counts stay what they are
         shift[-1], width[-1] = 0.0, 1.0

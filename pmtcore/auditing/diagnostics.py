@@ -17,7 +17,7 @@ from pmtcore.base.messages import CuratorNote
 from pmtcore.base.private_rows import Private
 from pmtcore.base.symmetric import eigenvector_root
 from pmtcore.mechanisms.truncation import papers_radius, truncate
-from pmtcore.public.moments import Conditioning, PublicData, conditioning, joint, whiten
+from pmtcore.public.moments import Conditioning, PublicData, conditioning, joint_rows, whiten
 from pmtcore.tables.formula import category
 from pmtcore.tables.overlap import Overlap, overlap
 from pmtcore.tables.problem import Problem
@@ -67,7 +67,7 @@ class Diagnosis:
         }
 
 
-def exact(problem: Problem, eta: float) -> Private[Diagnosis]:
+def exact_diagnosis(problem: Problem, eta: float) -> Private[Diagnosis]:
     """Compute the diagnosis of the private rows: for the curator."""
     public, rows, n = problem.public, problem.private, problem.private.n
     radius = papers_radius(public.d, n, eta)
@@ -91,7 +91,7 @@ def exact(problem: Problem, eta: float) -> Private[Diagnosis]:
 
 
 @computed_once(most=100)
-def predicted(public: PublicData, n: int, eta: float) -> Diagnosis:
+def predicted_diagnosis(public: PublicData, n: int, eta: float) -> Diagnosis:
     """Predict the diagnosis from public figures: at no privacy cost, for anyone.
 
     The share of rows outside a radius is that of public rows, each whitened by the moment of the other ones.
@@ -196,7 +196,7 @@ def unusual_rows(problem: Problem) -> Private[dict[str, float]]:
     expected by chance, may show that the public rows are not public.
     """
     rows = problem.private
-    empty = rows.sum(lambda x, y: np.array(np.sum(~joint(x, y).any(axis=1))))
+    empty = rows.sum(lambda x, y: np.array(np.sum(~joint_rows(x, y).any(axis=1))))
     pair = empty.zip(overlap(problem.public, rows))
     return pair.map(lambda both: {"empty_rows": int(both[0]), **both[1].as_dict()})
 

@@ -36,7 +36,7 @@ from pmtcore.methods.registry import Method, Plan, method
 from pmtcore.public.clipping import RESPONSE_SCALES
 from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.public.ridge import ridge_regularized_public
-from pmtcore.tables.persons import bounded
+from pmtcore.tables.persons import bounded_rows
 
 # Confidence of every bound: at most one false accusation in a hundred audits.
 CONFIDENCE = 0.99
@@ -105,7 +105,7 @@ class People:
         others = 1 + np.arange(len(rest[1])) // k
         person = np.concatenate([np.zeros(count, dtype=int), others])
         rows = PrivateRows.from_arrays(np.column_stack([x, person]), y, (*names, _COLUMN))
-        return bounded(rows, 1 + len(rest[1]) // k, self.applied or self.unit)
+        return bounded_rows(rows, 1 + len(rest[1]) // k, self.applied or self.unit)
 
     @property
     def words(self) -> str:

@@ -13,7 +13,7 @@ from pmtcore.auditing.opening_picture import STORED, OpeningPicture
 from pmtcore.base.private_rows import Curator
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.registry import recommended
+from pmtcore.methods.registry import recommended_method
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.planning import public_alone, sampling_alone, typical_ratio
@@ -28,11 +28,11 @@ _SEED = 11
 _STUDY = Curator("synthetic rows, shown on the first page")
 
 
-def computed() -> OpeningPicture:
+def compute_opening() -> OpeningPicture:
     """Return the picture of the synthetic demo, released at each budget: about a second."""
     private, public_rows, reasons = named.load("demo")
     problem = prepare(private, public_rows, named.entry("demo").choices, lab_reasons=reasons)
-    public, id = problem.public, recommended(problem.public).id
+    public, id = problem.public, recommended_method(problem.public).id
     exact = exact_fit(public, problem.private).reveal(_STUDY)
     features = [name for name in public.names if name != INTERCEPT]
     at = [public.names.index(name) for name in features]
@@ -59,4 +59,4 @@ def computed() -> OpeningPicture:
 
 
 if __name__ == "__main__":
-    STORED.write_text(json.dumps(asdict(computed()), default=np.ndarray.tolist) + "\n", encoding="utf-8")
+    STORED.write_text(json.dumps(asdict(compute_opening()), default=np.ndarray.tolist) + "\n", encoding="utf-8")

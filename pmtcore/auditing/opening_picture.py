@@ -9,9 +9,9 @@ from functools import cache
 
 import numpy as np
 
-from pmtcore.base.paths import assets
+from pmtcore.base.paths import assets_folder
 
-STORED = assets() / "opening.json"
+STORED = assets_folder() / "opening.json"
 FIRST_BUDGET = 1.0  # where the slider stands when the page opens
 
 
@@ -48,7 +48,7 @@ class OpeningPicture:
 
 
 @cache
-def opening() -> OpeningPicture:
+def stored_opening() -> OpeningPicture:
     """Return the stored picture."""
     stored = json.loads(STORED.read_text(encoding="utf-8"))
     private, public, released, widths = (

@@ -54,7 +54,7 @@ def without_warnings(function: Summand, x: np.ndarray, y: np.ndarray) -> np.ndar
         return np.asarray(function(x, y))
 
 
-def cut_to(blocks: Iterable[Block], size: int) -> Iterator[Block]:
+def split_blocks(blocks: Iterable[Block], size: int) -> Iterator[Block]:
     """Yield the rows of each block in nearly equal parts of at most ``size`` rows, as views of the block."""
     for x, y in blocks:
         rows = max(-(-len(y) // max(-(-len(y) // size), 1)), 1)

@@ -5,7 +5,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from pmtcore.base.numbers import listing
+from pmtcore.base.numbers import join_names
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Citation:
     def short(self) -> str:
         """Return family names and year, as in running text."""
         families = [name.rsplit(" ", 1)[-1] for name in self.authors]
-        return f"{listing(families) if len(families) <= 3 else f'{families[0]} et al.'} ({self.year})"
+        return f"{join_names(families) if len(families) <= 3 else f'{families[0]} et al.'} ({self.year})"
 
     @property
     def words(self) -> str:
@@ -47,7 +47,7 @@ class Citation:
     @property
     def name(self) -> str:
         """Return authors and title."""
-        return f"{listing(list(self.authors))}, {self.title}"
+        return f"{join_names(list(self.authors))}, {self.title}"
 
     @property
     def number(self) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pmtcore.base.messages import InputError, SettingFault
-from pmtcore.base.roles import roles_listed
+from pmtcore.base.roles import parse_roles
 
 SECRET_LENGTH = 32  # characters: 32 hexadecimal ones are 128 bits
 _DISTINCT = 8  # of 32 random hexadecimal characters: fewer with odds of 4e-8, C(16, 7) (7/16)^32
@@ -42,7 +42,7 @@ class WrongSetting:
         return self.kind.sentence(setting=self.setting)
 
 
-def predictable(text: str) -> bool:
+def is_predictable(text: str) -> bool:
     """Return whether a text has few distinct characters, repeats one text, or mostly runs through the alphabet."""
     periodic = text in (text + text)[1:-1]
     steps = [abs(ord(a) - ord(b)) <= 1 for a, b in pairwise(text)]
@@ -64,11 +64,11 @@ def secret_problems(setting: str, value: object, length: int, random: bool = Tru
         yield WrongSetting(SettingFault.PLACEHOLDER, setting)
     elif len(value) < length:
         yield WrongSetting(SettingFault.SHORT, setting)
-    elif random and predictable(value):
+    elif random and is_predictable(value):
         yield WrongSetting(SettingFault.PREDICTABLE, setting)
 
 
-def problems(
+def deployment_problems(
     secrets: Mapping[str, object], environment: Mapping[str, str], options: Mapping[str, object]
 ) -> list[WrongSetting]:
     """Return what is wrong with the settings of a server; nothing where nobody signs in.
@@ -124,7 +124,7 @@ def _roles(environment: Mapping[str, str]) -> Iterator[WrongSetting]:
     if not place:
         return
     try:
-        given = roles_listed(Path(place).read_bytes()).values()
+        given = parse_roles(Path(place).read_bytes()).values()
     except (OSError, InputError):
         yield WrongSetting(SettingFault.UNREADABLE, "PMT_ROLES")
         return

@@ -19,7 +19,7 @@ class PrivateFigureError(TypeError):
     """A private figure was about to leave."""
 
 
-def plain(value: object, name: str = "value") -> Any:  # noqa: ANN401
+def plain_json(value: object, name: str = "value") -> Any:  # noqa: ANN401
     """Return the value in plain JSON types; every export passes this gate.
 
     Raises:
@@ -34,13 +34,13 @@ def plain(value: object, name: str = "value") -> Any:  # noqa: ANN401
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
-        return value.tolist() if value.dtype != object else [plain(item, name) for item in value.tolist()]
+        return value.tolist() if value.dtype != object else [plain_json(item, name) for item in value.tolist()]
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {str(key): plain(item, str(key)) for key, item in value.items()}
+        return {str(key): plain_json(item, str(key)) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item, name) for item in value]
+        return [plain_json(item, name) for item in value]
     raise TypeError(f"{name} has type {type(value).__name__}, which no export accepts")
 
 
@@ -48,15 +48,15 @@ def json_text(record: Mapping[str, Any]) -> str:
     """Return a record as standard JSON: NaN and infinite values, which it lacks, become null.
 
     Raises:
-        TypeError: as :func:`plain`.
+        TypeError: as :func:`plain_json`.
     """
-    return json.dumps(finite(plain(dict(record))), indent=2, allow_nan=False)
+    return json.dumps(without_nonfinite(plain_json(dict(record))), indent=2, allow_nan=False)
 
 
-def finite(value: Json) -> Json:
+def without_nonfinite(value: Json) -> Json:
     """Return a value in which NaN and infinities are replaced by None, since JSON has neither."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: finite(item) for key, item in value.items()}
-    return [finite(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: without_nonfinite(item) for key, item in value.items()}
+    return [without_nonfinite(item) for item in value] if isinstance(value, list | tuple) else value

@@ -7,7 +7,7 @@ from typing import Any, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from pmtcore.base.exports import plain
+from pmtcore.base.exports import plain_json
 
 # Metadata of a field that is left out at its default, so that records of before the field stay the same to the byte.
 OPTIONAL = {"optional": True}
@@ -32,7 +32,7 @@ class JsonFields:
         """Return plain fields; :meth:`from_dict` reads them back.
 
         Raises:
-            TypeError: as :func:`pmtcore.base.exports.plain`.
+            TypeError: as :func:`pmtcore.base.exports.plain_json`.
         """
         values = [(item, getattr(self, item.name)) for item in fields(self)]  # type: ignore[arg-type]
         return {item.name: _written(value) for item, value in values if not _is_left_out(item, value)}
@@ -59,7 +59,7 @@ def _written(value: Any) -> Any:  # noqa: ANN401
     """Return a value in plain JSON types, records within it too."""
     if isinstance(value, tuple):
         return [_written(part) for part in value]
-    return value.as_dict() if hasattr(value, "as_dict") else plain(value)
+    return value.as_dict() if hasattr(value, "as_dict") else plain_json(value)
 
 
 def _read(value: Any, kind: Any) -> Any:  # noqa: ANN401

@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from pmtcore.base.numbers import plural
 
 
-def listed(names: Iterable[str], most: int = 5) -> str:
+def quoted_names(names: Iterable[str], most: int = 5) -> str:
     """Return names as a phrase: ``'a', 'b' and 3 more``.
 
     Args:
         names: the names, each cut after 60 characters.
         most: how many are shown.
 
-    >>> listed(["a", "b", "c"], most=2)
+    >>> quoted_names(["a", "b", "c"], most=2)
     "'a', 'b' and 1 more"
     """
     items = [str(name) for name in names]
@@ -69,7 +69,7 @@ class _Formatter(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ANN401
         form, _, rest = format_spec.partition(" ")
         if form == "listed":
-            return listed(value, int(rest or 5))
+            return quoted_names(value, int(rest or 5))
         if form == "joined":
             return ", ".join(value)
         if form == "paired":
@@ -305,7 +305,7 @@ def one_of(name: str, value: str, allowed: Iterable[str]) -> str:
     return value
 
 
-def encodable(text: str) -> str:
+def check_encodable(text: str) -> str:
     """Return a text that a table may have.
 
     Raises:
@@ -418,7 +418,7 @@ class StudyError(InputError):
 
     def __init__(self, kind: StudyFault, *sites: str) -> None:
         self.kind, self.sites = kind, sites
-        super().__init__(f"{kind.sentence().removesuffix('.')} ({listed(sites)})." if sites else kind.sentence())
+        super().__init__(f"{kind.sentence().removesuffix('.')} ({quoted_names(sites)})." if sites else kind.sentence())
 
 
 class Party(Message):

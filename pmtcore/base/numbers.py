@@ -46,10 +46,10 @@ def count(value: float) -> str:
     return f"{round(value):,}"
 
 
-def figure(value: float | None, digits: int = 3) -> str:
+def rounded(value: float | None, digits: int = 3) -> str:
     """Write a figure rounded to significant digits.
 
-    >>> figure(2049.6), figure(0.00984), figure(1.0), figure(3e-9), figure(float("inf")), figure(float("nan"))
+    >>> rounded(2049.6), rounded(0.00984), rounded(1.0), rounded(3e-9), rounded(float("inf")), rounded(float("nan"))
     ('2,050', '0.00984', '1', '3e-9', 'infinite', 'unknown')
     """
     if value is None or math.isnan(value):
@@ -61,9 +61,9 @@ def figure(value: float | None, digits: int = 3) -> str:
     if not _SMALLEST_WRITTEN_OUT <= abs(value) < _LARGEST_WRITTEN_OUT:
         mantissa, power = f"{value:.{digits - 1}e}".split("e")
         return f"{float(mantissa):g}e{int(power)}"
-    rounded = float(f"{value:.{digits}g}")
-    places = max(digits - 1 - math.floor(math.log10(abs(rounded))), 0)
-    text = f"{rounded:,.{places}f}"
+    nearest = float(f"{value:.{digits}g}")
+    places = max(digits - 1 - math.floor(math.log10(abs(nearest))), 0)
+    text = f"{nearest:,.{places}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -77,7 +77,7 @@ def with_equal_decimals(value: float, low: float, high: float) -> tuple[str, str
     """
     three, half = (value, low, high), abs(high - low) / 2
     if not (half > 0 and all(_SMALLEST_WRITTEN_OUT <= abs(one) < _LARGEST_WRITTEN_OUT for one in (*three, half))):
-        return figure(value), figure(low), figure(high)
+        return rounded(value), rounded(low), rounded(high)
     places = max(1 - math.floor(math.log10(half)), 0)
     # "z": what rounds to zero has no sign.
     return f"{value:z,.{places}f}", f"{low:z,.{places}f}", f"{high:z,.{places}f}"
@@ -108,8 +108,8 @@ def percent(share: float, digits: int = 2) -> str:
         return "less than 0.01 %"
     if 0.9999 < share < 1:
         return "more than 99.99 %"
-    text = figure(100 * share, digits)
-    return f"{figure(100 * share, 4) if text == '100' and share < 1 else text} %"
+    text = rounded(100 * share, digits)
+    return f"{rounded(100 * share, 4) if text == '100' and share < 1 else text} %"
 
 
 def unbroken(text: str) -> str:
@@ -127,7 +127,7 @@ def p_value(p: float) -> str:
     >>> p_value(0.03121), p_value(2e-7), p_value(0.0), p_value(float("nan"))
     ('0.0312', '2e-7', 'less than 1e-12', 'unknown')
     """
-    return f"less than {power_of_ten(_LEAST_P_VALUE)}" if p < _LEAST_P_VALUE else figure(p)
+    return f"less than {power_of_ten(_LEAST_P_VALUE)}" if p < _LEAST_P_VALUE else rounded(p)
 
 
 def power_of_ten(delta: float) -> str:
@@ -140,16 +140,16 @@ def power_of_ten(delta: float) -> str:
     return f"{mantissa}e{int(power)}" if power else mantissa
 
 
-def day_words(days: float) -> str:
+def date_of_day(days: float) -> str:
     """Write the date of a number of days since 1970-01-01; the number itself beyond the years that a calendar has.
 
-    >>> day_words(18262.5), day_words(1e9)
+    >>> date_of_day(18262.5), date_of_day(1e9)
     ('2020-01-01', '1e9')
     """
     try:
         return str(date.fromordinal(date(1970, 1, 1).toordinal() + math.floor(days)))
     except (ValueError, OverflowError):
-        return figure(days)
+        return rounded(days)
 
 
 def plural(many: int, one: str, several: str = "") -> str:
@@ -163,10 +163,10 @@ def plural(many: int, one: str, several: str = "") -> str:
     return f"{count(many)} {one if many == 1 else several or one + 's'}"
 
 
-def listing(items: Sequence[str]) -> str:
+def join_names(items: Sequence[str]) -> str:
     """Join names for a sentence.
 
-    >>> listing(["a"]), listing(["a", "b", "c"])
+    >>> join_names(["a"]), join_names(["a", "b", "c"])
     ('a', 'a, b and c')
     """
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else "nothing"

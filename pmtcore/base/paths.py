@@ -6,7 +6,7 @@ from pathlib import Path
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def application() -> Path | None:
+def application_folder() -> Path | None:
     """Return the folder of ``app.py``; ``None`` where only the package is installed."""
     for folder in (_PACKAGE.parent, _PACKAGE.parent / "second_moment_app"):
         if (folder / "app.py").is_file() and (folder / "pages" / "elements").is_dir():
@@ -14,14 +14,14 @@ def application() -> Path | None:
     return None
 
 
-def assets() -> Path:
+def assets_folder() -> Path:
     """Return the folder of the demo tables and the gallery's figures, whether it exists or not."""
-    return (application() or _PACKAGE.parent) / "assets"
+    return (application_folder() or _PACKAGE.parent) / "assets"
 
 
-def proofs() -> Path:
+def proofs_folder() -> Path:
     """Return the folder of the pages that prove guarantees, whether it exists or not."""
-    return (application() or _PACKAGE.parent) / "docs" / "proofs"
+    return (application_folder() or _PACKAGE.parent) / "docs" / "proofs"
 
 
 def write_cached(path: Path, text: str) -> bool:

@@ -22,9 +22,9 @@ from pmtcore.base.block_sums import (
     Summand,
     Transform,
     block_sum,
-    cut_to,
     quiet_sum,
     resized_blocks,
+    split_blocks,
     total,
     without_warnings,
 )
@@ -162,7 +162,7 @@ class RowCache(StaysInSession, Generic[P]):
         """
         if self._adder is not None:
             return Private(self._adder(_BlockPieces(self._cut, function)))
-        many = threads.number() if self._numbers is None else threads.thread_count(self._numbers)
+        many = threads.threads_of_passes() if self._numbers is None else threads.thread_count(self._numbers)
         return Private(total(self._summands(function, 1 if in_order else many)))
 
     def sum_pieces(self, function: Callable[[P], np.ndarray], *, in_order: bool = False) -> Private[np.ndarray]:
@@ -284,7 +284,7 @@ class PrivateRows(StaysInSession):
 
         Between passes as many bytes may be stored as the rows take themselves.
         """
-        blocks = partial(cut_to, [(features, response)], block_rows)
+        blocks = partial(split_blocks, [(features, response)], block_rows)
         keeps = bytes_for_rows(features.nbytes + response.nbytes)
         return cls(blocks, len(response), tuple(names), keeps=keeps, weighted=response.ndim > 1)
 
@@ -361,7 +361,7 @@ class PrivateRows(StaysInSession):
         width = len(self.names) + 1
         size = max(min(_ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE // width), 1)
         room = self._room(bytes_each, most)
-        blocks, numbers = lambda: cut_to(self._blocks(), size), self.n * width
+        blocks, numbers = lambda: split_blocks(self._blocks(), size), self.n * width
         return RowCache(blocks, self._adder, cut, bytes_each, room=room, numbers=numbers)
 
     def equal_pieces(

@@ -22,7 +22,7 @@ from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
 from pmtcore.base.messages import InputError, ReleaseNote, ResultMessage, reraised_as
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import rounded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +45,7 @@ def _frame(
     return pd.DataFrame(columns, index=index, columns=names, dtype=float)
 
 
-def shown(name: str) -> str:
+def statsmodels_name(name: str) -> str:
     """Return the name of a coefficient in the spelling of statsmodels and pyfixest."""
     return INTERCEPT if name == _OURS else name
 
@@ -82,10 +82,10 @@ def denominator_dof(test: WaldTest) -> str:
     >>> denominator_dof(WaldTest(4.2, 0.006, 3, 194.26)), denominator_dof(WaldTest(1.0, 0.3, 1, 1e12))
     ('194', '∞')
     """
-    return figure(test.df_denom) if test.df_denom < KNOWN_DOF else "∞"
+    return rounded(test.df_denom) if test.df_denom < KNOWN_DOF else "∞"
 
 
-def wald(deviation: np.ndarray, covariance: np.ndarray, freedom: float) -> WaldTest:
+def wald_test(deviation: np.ndarray, covariance: np.ndarray, freedom: float) -> WaldTest:
     """Return Wald's F test that deviations (q,) from zero, with a covariance (q, q), are zero.
 
     The p-value comes from the chi-square law where variances count as known.
@@ -180,7 +180,7 @@ class Results:
     @property
     def index(self) -> list[str]:
         """Return the names of the coefficients as tables show them."""
-        return [shown(name) for name in self.names]
+        return [statsmodels_name(name) for name in self.names]
 
     @property
     def params(self) -> pd.Series:
@@ -248,7 +248,7 @@ class Results:
         if np.linalg.matrix_rank(weights) < len(weights):
             raise InputError(ResultMessage.DEPENDENT_CONSTRAINTS)
         freedom = self.df_resid
-        return wald(deviation, covariance, math.inf if freedom >= KNOWN_DOF else freedom)
+        return wald_test(deviation, covariance, math.inf if freedom >= KNOWN_DOF else freedom)
 
     def t_test(self, constraints: object, level: float = _LEVEL) -> pd.DataFrame:
         """Return a t test of each linear constraint separately: ``coef``, ``std err``, ``t``, ``p``, ``low``, ``high``.

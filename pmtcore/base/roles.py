@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from pmtcore.base.messages import ArgumentMessage, InputError, reraised_as
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.strict_json import parse_json
 
 
 class Forbidden(InputError):
@@ -146,18 +146,18 @@ def role_of(name: str, claims: object, listed: bytes | None) -> Role | None:
         InputError: the list cannot be read: nobody has a role then.
     """
     if listed is not None:
-        return roles_listed(listed).get(name.casefold())
+        return parse_roles(listed).get(name.casefold())
     return _most(claims)
 
 
-def roles_listed(listed: bytes) -> dict[str, Role | None]:
+def parse_roles(listed: bytes) -> dict[str, Role | None]:
     """Return the names of a list, in small letters, and the role of each.
 
     Raises:
         InputError: the list cannot be read: nobody has a role then.
     """
     with reraised_as(InputError(ArgumentMessage.ROLES_FORM)):
-        record = parsed(listed)
+        record = parse_json(listed)
         folded = {str(key).casefold(): _most(value) for key, value in record.items()}
         if len(folded) != len(record):
             raise ValueError("a person twice")

@@ -11,7 +11,7 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 _MOST_DIGITS = 300
 
 
-def parsed(data: str | bytes) -> Any:  # noqa: ANN401
+def parse_json(data: str | bytes) -> Any:  # noqa: ANN401
     """Parse a JSON text.
 
     Raises:
@@ -24,13 +24,13 @@ def parsed(data: str | bytes) -> Any:  # noqa: ANN401
         raise ValueError("nested too deep") from None
 
 
-def parsed_object(data: str | bytes) -> dict[str, Any]:
+def parse_json_object(data: str | bytes) -> dict[str, Any]:
     """Parse the text of one JSON object.
 
     Raises:
-        ValueError: as :func:`parsed`, or JSON of another form.
+        ValueError: as :func:`parse_json`, or JSON of another form.
     """
-    fields = parsed(data)
+    fields = parse_json(data)
     if not isinstance(fields, dict):
         raise ValueError("not an object")
     return fields

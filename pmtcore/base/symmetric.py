@@ -65,6 +65,6 @@ def eigenvector_root(matrix: np.ndarray, least: float = 0.0) -> np.ndarray:
     return np.asarray(vectors * np.sqrt(np.maximum(values, least * values[-1])))
 
 
-def mirrored(lower: np.ndarray) -> np.ndarray:
+def symmetric_from_lower(lower: np.ndarray) -> np.ndarray:
     """Return the symmetric matrix (d, d) with this lower triangle."""
     return np.asarray(lower + np.tril(lower, -1).T)

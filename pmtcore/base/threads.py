@@ -31,7 +31,7 @@ _FEWEST_NUMBERS = 3 * 10**6
 _chosen: list[int] = []
 
 
-def available() -> int:
+def available_cores() -> int:
     """Return the number of cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
@@ -39,7 +39,7 @@ def available() -> int:
         return os.cpu_count() or 1
 
 
-def use(threads: int | None) -> None:
+def set_threads(threads: int | None) -> None:
     """Choose the number of threads of all passes of this process; ``None``: that of the environment.
 
     Raises:
@@ -48,7 +48,7 @@ def use(threads: int | None) -> None:
     _chosen[:] = [] if threads is None else [whole_number_between("threads", threads, 1, MOST_THREADS)]
 
 
-def number() -> int:
+def threads_of_passes() -> int:
     """Return the number of threads of a pass: the chosen one, that of ``PMT_THREADS``, or one.
 
     One by default: a library must not take the cores of the process that it is called in. The command line takes all.
@@ -66,12 +66,12 @@ def number() -> int:
 
 def thread_count(numbers: int) -> int:
     """Return the number of threads of a pass over so many numbers: one, where more would not be faster."""
-    return number() if numbers >= _FEWEST_NUMBERS else 1
+    return threads_of_passes() if numbers >= _FEWEST_NUMBERS else 1
 
 
-def readers() -> int:
+def reader_threads() -> int:
     """Return the number of threads that read the cells of a pass."""
-    return min(number(), _MOST_READERS)
+    return min(threads_of_passes(), _MOST_READERS)
 
 
 class Buffers:
@@ -101,7 +101,7 @@ def in_order(tasks: Iterable[Callable[[], R]], threads: int | None = None) -> It
     Raises:
         Exception: that of the first task in order that fails; later tasks are cancelled.
     """
-    threads = number() if threads is None else threads
+    threads = threads_of_passes() if threads is None else threads
     remaining = iter(tasks)
     # A table of one block starts no thread.
     first = deque(islice(remaining, 0 if threads == 1 else 2))

@@ -85,7 +85,7 @@ def choices_from(chosen: argparse.Namespace) -> Choices:
     )
 
 
-def user() -> Actor:
+def current_user() -> Actor:
     """Return the user of the operating system, who may do everything with files that are theirs.
 
     Variables such as LOGNAME are not used, since anybody may set them to another person's name.
@@ -130,9 +130,9 @@ def choose_threads(chosen: argparse.Namespace) -> None:
     if is_own_process():
         memory.runs_one_command()
     if chosen.threads is not None:
-        threads.use(chosen.threads)
+        threads.set_threads(chosen.threads)
     elif is_own_process() and not os.environ.get(threads.VARIABLE):
-        threads.use(threads.available())
+        threads.set_threads(threads.available_cores())
 
 
 def cluster_from(chosen: argparse.Namespace) -> Cluster | None:
@@ -148,7 +148,7 @@ def cluster_from(chosen: argparse.Namespace) -> Cluster | None:
     return cluster
 
 
-def say(chosen: argparse.Namespace, sentence: str) -> None:
+def print_note(chosen: argparse.Namespace, sentence: str) -> None:
     """Write a sentence to standard error, unless quiet or JSON output was requested."""
     if not (chosen.quiet or chosen.json):
         with suppress(OSError, ValueError):

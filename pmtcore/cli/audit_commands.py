@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from pmtcore.accounting.budgets import ONLY_RESPONSES, Budget
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import CommandMessage, InputError, LabReason, reraised_as
-from pmtcore.base.numbers import figure
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.numbers import rounded
+from pmtcore.base.strict_json import parse_json
 from pmtcore.cli.arguments import Answer, numbers_from, public_from, settings_from, table_of
 from pmtcore.cli.files import read_small, write_small
-from pmtcore.methods.registry import make_parameters, method, recommended
+from pmtcore.methods.registry import make_parameters, method, recommended_method
 
 if TYPE_CHECKING:
     from pmtcore.methods.registry import Plan
@@ -30,11 +30,11 @@ def plan(chosen: argparse.Namespace) -> Answer:
 
     public, notes = public_from(chosen)
     n = chosen.rows if chosen.private is None else table_of(chosen.private, "private").n
-    entry = recommended(public) if chosen.method is None else method(chosen.method)
+    entry = recommended_method(public) if chosen.method is None else method(chosen.method)
     first, parameters = entry.id, make_parameters(entry, settings_from(chosen.set))
     mus = numbers_from("--mu", chosen.mu)
     plans = planning.plan(public, n, mus, None if chosen.method is None else [first], parameters={first: parameters})
-    order = planning.ranked(plans, first)
+    order = planning.ranked_methods(plans, first)
     plans = sorted(plans, key=lambda planned: order.index(planned.method))
     rows = [row for planned in plans for row in planned.rows()]
     shown = order if chosen.all else order[:_SHOWN]
@@ -54,7 +54,7 @@ def plan(chosen: argparse.Namespace) -> Answer:
         record["budget_for_width"], record["rows_for_width"] = budget, enough
         lines.append(
             f"{chosen.coefficient} within {chosen.width:g} by {first}: "
-            f"{'no budget is enough' if budget is None else f'mu = {figure(budget)}'} with {n:,} rows, "
+            f"{'no budget is enough' if budget is None else f'mu = {rounded(budget)}'} with {n:,} rows, "
             f"{'no number of rows is enough' if enough is None else f'{enough:,} rows'} at mu = {mus[0]:g}."
         )
     if chosen.time:
@@ -66,10 +66,10 @@ def plan(chosen: argparse.Namespace) -> Answer:
 
 def _time(public: PublicData, n: int, plan: Plan, id: str) -> tuple[dict[str, Any], str]:
     """Measure the time and memory of a release on this machine, with synthetic rows."""
-    from pmtcore.releases.duration import expected  # noqa: PLC0415
+    from pmtcore.releases.duration import predict_duration  # noqa: PLC0415
     from pmtcore.releases.progress import in_time  # noqa: PLC0415
 
-    duration = expected(plan, public, n)
+    duration = predict_duration(plan, public, n)
     words = (
         f"A release of {n:,} rows by {id} takes about {in_time(duration.seconds)} of computing here and "
         f"{math.ceil(duration.megabytes):,} MB beside the program; reading the table comes on top."
@@ -94,7 +94,7 @@ def report(chosen: argparse.Namespace) -> Answer:
         account, head = ledger.account(entry.dataset).as_dict(), ledger.verify()["head"]
     else:
         with reraised_as(InputError(CommandMessage.RELEASE_NOT_JSON)):
-            record = parsed(read_small(chosen.release))
+            record = parse_json(read_small(chosen.release))
         if not isinstance(record, dict):
             raise InputError(CommandMessage.NOT_A_RELEASE)
         record = _known(record, chosen.check)

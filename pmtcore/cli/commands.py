@@ -46,11 +46,11 @@ def convert(chosen: argparse.Namespace) -> Answer:
 
 def describe(chosen: argparse.Namespace) -> Answer:
     """Describe the tables: conditioning, truncation and unusual rows."""
-    from pmtcore.auditing.diagnostics import exact, rows_in_words, unusual_rows  # noqa: PLC0415  # loaded where needed
+    from pmtcore.auditing.diagnostics import exact_diagnosis, rows_in_words, unusual_rows  # noqa: PLC0415  # loaded where needed
     from pmtcore.mechanisms.truncation import checked_eta  # noqa: PLC0415
 
     problem = problem_from(chosen)
-    diagnosed = exact(problem, checked_eta(chosen.eta)).reveal(CURATOR)
+    diagnosed = exact_diagnosis(problem, checked_eta(chosen.eta)).reveal(CURATOR)
     record = {
         "label": diagnosed.label.value,
         "n": problem.private.n,
@@ -75,9 +75,9 @@ def describe(chosen: argparse.Namespace) -> Answer:
 
 def compare(chosen: argparse.Namespace) -> Answer:
     """Compare methods over repeated releases."""
-    from pmtcore.auditing.comparison import Comparison, rescaled  # noqa: PLC0415
+    from pmtcore.auditing.comparison import Comparison, rescaled_problem  # noqa: PLC0415
 
-    problem = rescaled(problem_from(chosen), chosen.scale)
+    problem = rescaled_problem(problem_from(chosen), chosen.scale)
     names = [method(name.strip()).id for name in chosen.methods.split(",") if name.strip()]
     mus = numbers_from("--mu", chosen.mu)
     values = numbers_from("--values", chosen.values) if chosen.values else []

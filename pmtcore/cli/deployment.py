@@ -6,9 +6,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from pmtcore.base.deployment import problems
+from pmtcore.base.deployment import deployment_problems
 from pmtcore.base.messages import CommandMessage, InputError, reraised_as
-from pmtcore.base.paths import application
+from pmtcore.base.paths import application_folder
 from pmtcore.cli.arguments import Answer
 from pmtcore.cli.files import read_small
 
@@ -21,12 +21,12 @@ def run(chosen: argparse.Namespace) -> Answer:
     """
     if not chosen.deploy:
         raise InputError(CommandMessage.NOTHING_TO_CHECK)
-    folder = application()
+    folder = application_folder()
     own = None if folder is None else folder / ".streamlit" / "secrets.toml"
     place = chosen.secrets or own
     secrets = _toml(place) if chosen.secrets or (own is not None and own.exists()) else {}
     options = _options({} if folder is None else _toml(folder / ".streamlit" / "config.toml"))
-    wrong = problems(secrets, os.environ, options)
+    wrong = deployment_problems(secrets, os.environ, options)
     serious = [problem for problem in wrong if problem.serious]
     if serious:
         shown = " ".join(problem.sentence for problem in serious)

@@ -9,14 +9,14 @@ from pmtcore.base.escaping import one_line
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import CommandMessage, InputError
 from pmtcore.base.numbers import p_value
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.strict_json import parse_json
 from pmtcore.cli.arguments import Answer, number_from
 from pmtcore.cli.files import read_small, write_small
-from pmtcore.explore.confirm import confirmed
-from pmtcore.explore.logistic import logistic
+from pmtcore.explore.confirm import combine_with_release
+from pmtcore.explore.logistic import logistic_from_linear
 from pmtcore.explore.moment import Moment
-from pmtcore.explore.regression import InstrumentalFit, Regression, criteria, nested
-from pmtcore.report.sheet import csv
+from pmtcore.explore.regression import InstrumentalFit, Regression, information_criteria, nested_test
+from pmtcore.report.sheet import csv_text
 
 
 def run(chosen: argparse.Namespace) -> Answer:
@@ -53,11 +53,11 @@ def _answer(moment: Moment, chosen: argparse.Namespace) -> Answer:
         fields["first_stage"] = {name: test.as_dict() for name, test in staged.first_stage.items()}
         fields["weak_instruments"] = list(staged.weak)
     else:
-        fields |= criteria(fit)
+        fields |= information_criteria(fit)
     if chosen.within:
-        fields["nested"] = nested(moment.regress(chosen.within), fit).as_dict()
+        fields["nested"] = nested_test(moment.regress(chosen.within), fit).as_dict()
     if chosen.family == "logistic":
-        fields |= logistic(fit).as_dict()
+        fields |= logistic_from_linear(fit).as_dict()
     elif chosen.family != "gaussian":
         raise InputError(CommandMessage.RECORD_OF_OTHER_FAMILY)
     elif chosen.correction != "none":
@@ -111,12 +111,12 @@ def _staged(moment: Moment, chosen: argparse.Namespace) -> InstrumentalFit | Non
 def _confirmed(fit: Regression, path: str) -> list[dict[str, Any]]:
     """Return the model from both releases together."""
     try:
-        other = parsed(read_small(path))
+        other = parse_json(read_small(path))
     except ValueError:
         other = None
     if not isinstance(other, Mapping):
         raise InputError(CommandMessage.CONFIRM_IS_NO_RELEASE)
-    return confirmed(fit, other).as_rows()
+    return combine_with_release(fit, other).as_rows()
 
 
 def _text(record: Mapping[str, Any], moment: Moment) -> str:
@@ -215,6 +215,6 @@ def _cell(value: object) -> str:
 
 def _synthetic(moment: Moment, chosen: argparse.Namespace) -> Answer:
     frame = moment.synthetic(chosen.rows)
-    write_small(chosen.synthetic, csv(frame))
+    write_small(chosen.synthetic, csv_text(frame))
     words = f"{len(frame)} synthetic rows written to {chosen.synthetic}: for trying code, never for inference."
     return {"file": chosen.synthetic, "rows": len(frame), "synthetic": True}, words

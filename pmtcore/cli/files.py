@@ -81,7 +81,7 @@ def check_outputs(chosen: argparse.Namespace) -> None:
 
 
 def _is_name(value: object) -> TypeGuard[str]:
-    """Return whether an option's value can name a file; :func:`writable` refuses others."""
+    """Return whether an option's value can name a file; :func:`check_writable` refuses others."""
     return isinstance(value, str) and value != "" and "\x00" not in value
 
 
@@ -107,7 +107,7 @@ def _is_one(path: str, other: str) -> bool:
         return False
 
 
-def writable(path: str | None) -> None:
+def check_writable(path: str | None) -> None:
     """Raise unless a file may be written at a path; checked before the spend.
 
     Raises:
@@ -131,9 +131,9 @@ def write_small(path: str, text: str) -> None:
     """Write a text file.
 
     Raises:
-        InputError: as :func:`writable`; OSError: the disk is full; a new file is then removed.
+        InputError: as :func:`check_writable`; OSError: the disk is full; a new file is then removed.
     """
-    writable(path)
+    check_writable(path)
     file = Path(path)
     there = file.exists()
     try:

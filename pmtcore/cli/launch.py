@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pmtcore.base.messages import CommandMessage, InputError, reraised_as, whole_number_between
-from pmtcore.base.paths import application
+from pmtcore.base.paths import application_folder
 from pmtcore.cli.arguments import Answer
 from pmtcore.cli.parser import parser
 
@@ -49,7 +49,7 @@ def completion(chosen: argparse.Namespace) -> Answer:
 
 def _open(options: Sequence[str]) -> int:
     """Run the application with options of its server until it is stopped."""
-    folder = application()
+    folder = application_folder()
     if folder is None or importlib.util.find_spec("streamlit") is None:
         raise InputError(CommandMessage.NO_APPLICATION)
     here = {name: os.environ[name] for name in _PATHS if os.environ.get(name)}

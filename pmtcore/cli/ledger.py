@@ -7,8 +7,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pmtcore.accounting.budgets import Unit
-from pmtcore.base.messages import CommandMessage, InputError, listed
-from pmtcore.cli.arguments import Answer, user
+from pmtcore.base.messages import CommandMessage, InputError, quoted_names
+from pmtcore.cli.arguments import Answer, current_user
 from pmtcore.cli.files import read_small
 
 if TYPE_CHECKING:
@@ -68,18 +68,18 @@ def _curate(chosen: argparse.Namespace, ledger: Ledger) -> None:
     if chosen.dataset is None:
         raise InputError(CommandMessage.STEP_NEEDS_DATASET, step=chosen.step)
     if chosen.step == "cap":
-        curators.cap(user(), ledger, chosen.dataset, chosen.mu, reason=chosen.reason or "")
+        curators.cap(current_user(), ledger, chosen.dataset, chosen.mu, reason=chosen.reason or "")
     elif chosen.step == "part":
-        curators.part(user(), ledger, chosen.dataset, chosen.other or "", reason=chosen.reason or "")
+        curators.part(current_user(), ledger, chosen.dataset, chosen.other or "", reason=chosen.reason or "")
     elif chosen.step == "retire":
-        curators.retire(user(), ledger, chosen.dataset, chosen.reason or "")
+        curators.retire(current_user(), ledger, chosen.dataset, chosen.reason or "")
     else:
         if None in (chosen.private, chosen.public, chosen.mu):
             raise InputError(CommandMessage.REGISTER_FORM)
         unit = Unit(chosen.rows_per_person, chosen.person or "", chosen.person_rule)
         schema = None if chosen.schema is None else _fields(read_small(chosen.schema))
         curators.register(
-            user(),
+            current_user(),
             ledger,
             chosen.dataset,
             chosen.private,
@@ -107,18 +107,18 @@ def _agreement(chosen: argparse.Namespace, ledger: Ledger) -> Answer:
     from pmtcore.releases.register import answer, carry_out, pending_requests  # noqa: PLC0415
 
     if chosen.step == "asked":
-        requests = pending_requests(user(), ledger)
+        requests = pending_requests(current_user(), ledger)
         lines = "\n".join(map(_line, requests)) or "nothing was asked for"
         return {"asked": [pending.as_dict() for pending in requests]}, lines
     if chosen.key is None:
         raise InputError(CommandMessage.STEP_NEEDS_KEY, step=chosen.step)
     if chosen.step == "release":
-        made = carry_out(user(), ledger, chosen.key, SecureNoise())
+        made = carry_out(current_user(), ledger, chosen.key, SecureNoise())
         spend = SpendPlace(ledger, made.dataset, made.key, made.release.guarantee.person.mu)
         with after_spend(spend):
             place = {**made.record.get("ledger", {}), "place": ledger.place, "key": made.key}
             return {**made.as_dict(), "ledger": place}, in_words(made.as_dict())
-    pending = answer(user(), ledger, chosen.key, chosen.step == "agree", reason=chosen.reason or "")
+    pending = answer(current_user(), ledger, chosen.key, chosen.step == "agree", reason=chosen.reason or "")
     return pending.as_dict(), _line(pending)
 
 
@@ -137,7 +137,7 @@ def _shown(ledger: Ledger, dataset: str | None) -> Answer:
     lines = []
     for account in accounts:
         cap = "no cap" if account.cap is None else f"cap {account.cap:.4g}, left {account.left:.4g}"
-        more = f", together with {listed(account.together)}" if account.together else ""
+        more = f", together with {quoted_names(account.together)}" if account.together else ""
         more += f", retired: {account.retired}" if account.retired else ""
         more += ", a second person agrees to each release" if account.second else ""
         more += f". {ONLY_RESPONSES}" if account.neighbours is Neighbours.REPLACE_RESPONSE else ""

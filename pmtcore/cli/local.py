@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pmtcore.api.local import LocalAggregator, Published, aggregate
 from pmtcore.base.messages import CommandMessage, InputError
 from pmtcore.cli.arguments import Answer
-from pmtcore.cli.files import read_small, writable, write_small
+from pmtcore.cli.files import check_writable, read_small, write_small
 from pmtcore.local.protocol import Configuration, report_lines
 from pmtcore.local.reading import SCHEMA, tally_file
 from pmtcore.mechanisms.noise import SecureNoise
@@ -53,7 +53,7 @@ def _randomize(chosen: argparse.Namespace) -> Answer:
     made, choices = _published(chosen)
     blocks = device_rows(read_path(_needed(chosen, "rows"), "private"), made.names, choices)
     path = Path(_needed(chosen, "destination"))
-    writable(str(path))
+    check_writable(str(path))
     source = SecureNoise()
     with _whole_or_not_at_all(path) as unfinished:
         written = _write_reports(unfinished, (made.randomize(*block, source) for block in blocks), made.digest)

@@ -16,7 +16,7 @@ from typing import Any
 
 from pmtcore.base.escaping import one_line, terminal
 from pmtcore.base.messages import CapError, CommandMessage, InputError, TableMessage
-from pmtcore.cli.files import STANDARD_INPUT, check_outputs, writable, write_small
+from pmtcore.cli.files import STANDARD_INPUT, check_outputs, check_writable, write_small
 from pmtcore.cli.parser import parser
 from pmtcore.cli.startup import loading, own_process
 
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if list(vars(chosen).values()).count(STANDARD_INPUT) > 1:
             raise InputError(CommandMessage.INPUT_TWICE)
         check_outputs(chosen)
-        writable(getattr(chosen, "out", None))
+        check_writable(getattr(chosen, "out", None))
         record, text = _run(chosen)
         how_to_print = _kept(record)
         _hand_out(record, text, chosen)

@@ -14,12 +14,12 @@ from pmtcore.accounting.budgets import Unit
 from pmtcore.api.loading import in_words
 from pmtcore.base.messages import CommandMessage, InputError, SpendMessage
 from pmtcore.base.release_record import ReleaseRecord
-from pmtcore.cli.arguments import Answer, budget_from, problem_from, say, settings_from, user
+from pmtcore.cli.arguments import Answer, budget_from, current_user, print_note, problem_from, settings_from
 from pmtcore.cli.files import STANDARD_INPUT, read_small, write_small
 from pmtcore.ledger.account import counted_mu
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
-from pmtcore.methods.registry import recommended
+from pmtcore.methods.registry import recommended_method
 from pmtcore.releases.outcome import SpendPlace, account_after, after_spend, before_spend
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.release import (
@@ -62,7 +62,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     demo = chosen.dataset is None and problem.table is not None and is_demo(problem.table)
     lab = chosen.lab or demo or (chosen.seed is not None and chosen.ledger is None)
     if lab or (chosen.ledger is None and planned_guarantee(problem, request).mu == 0):
-        with following(chosen.progress or chosen.verbose, problem, request) as progress:
+        with progress_reporter(chosen.progress or chosen.verbose, problem, request) as progress:
             progress.spend()  # of nothing
             record = release(problem, request, source, progress).as_dict()
         return record, in_words(record)
@@ -90,7 +90,7 @@ def _ask(chosen: argparse.Namespace, problem: Problem, request: Request, *, data
     from pmtcore.releases.register import ask  # noqa: PLC0415
 
     ledger = Ledger(chosen.ledger or default_url())
-    pending = ask(user(), problem, request, ledger, dataset=dataset, key=key, purpose=chosen.purpose)
+    pending = ask(current_user(), problem, request, ledger, dataset=dataset, key=key, purpose=chosen.purpose)
     asked = f"Asked for {pending.dataset!r} with key {key}, by {pending.by}: nothing is spent."
     spends = f"the same release with --key {key} then spends."
     return pending.as_dict(), f"{asked} Another person answers with 'ledger agree --key {key}'; {spends}"
@@ -106,7 +106,7 @@ def _recorded(
         ledger = Ledger(chosen.ledger or default_url())
         if chosen.ledger is None:
             ledger.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
-    with following(chosen.progress or chosen.verbose, problem, request) as progress:
+    with progress_reporter(chosen.progress or chosen.verbose, problem, request) as progress:
         recorded = recorded_release(
             problem,
             request,
@@ -115,14 +115,14 @@ def _recorded(
             dataset=dataset,
             key=key,
             purpose=chosen.purpose,
-            by=user().name,
+            by=current_user().name,
             progress=progress,
         )
         with after_spend(SpendPlace(ledger, recorded.dataset, key, cost.person.mu)):
             if begun:
-                say(chosen, f"A ledger is begun: {ledger.place}. {_BESIDE}")
+                print_note(chosen, f"A ledger is begun: {ledger.place}. {_BESIDE}")
             if recorded.other_rows:
-                say(chosen, SpendMessage.OTHER_ROWS.sentence(dataset=recorded.dataset))
+                print_note(chosen, SpendMessage.OTHER_ROWS.sentence(dataset=recorded.dataset))
             account = account_after(ledger, recorded.dataset)
             place = {"place": ledger.place, "dataset": recorded.dataset, "key": key}
             total = {} if account is None else {"spent": account.spent, "cap": account.cap}
@@ -150,7 +150,7 @@ def _request(chosen: argparse.Namespace, saved: Request | None, problem: Problem
     budget = budget_from(chosen) if given or saved is None else saved.budget
     request = Request.from_dict(
         {
-            "method": named or recommended(problem.public).id,
+            "method": named or recommended_method(problem.public).id,
             "mu": budget.mu,
             "parameters": {**({} if saved is None else saved.parameters), **settings_from(chosen.set)},
             "delta": chosen.delta if chosen.delta is not None or saved is None else saved.delta,
@@ -158,7 +158,9 @@ def _request(chosen: argparse.Namespace, saved: Request | None, problem: Problem
         }
     )
     if named is None:
-        say(chosen, f"method {request.method}: the recommended one for these tables; 'plan' compares it with others.")
+        print_note(
+            chosen, f"method {request.method}: the recommended one for these tables; 'plan' compares it with others."
+        )
     return request
 
 
@@ -179,7 +181,7 @@ def _is_there(url: str) -> bool:
 
 
 @contextmanager
-def following(always: bool, problem: Problem, request: Request) -> Iterator[Progress]:
+def progress_reporter(always: bool, problem: Problem, request: Request) -> Iterator[Progress]:
     """Report progress on standard error, where that is a terminal or it was asked for.
 
     Raises:

@@ -9,13 +9,13 @@ from typing import Any
 from pmtcore.api.loading import in_words
 from pmtcore.base.messages import CommandMessage, InputError, whole_number_between
 from pmtcore.base.release_record import ReleaseRecord
-from pmtcore.cli.arguments import Answer, budget_from, choices_from, settings_from, user
+from pmtcore.cli.arguments import Answer, budget_from, choices_from, current_user, settings_from
 from pmtcore.cli.files import read_small, write_small
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.release import Request
 from pmtcore.sites import parties, simulation
-from pmtcore.sites.boards import EVERYTHING, Board, FolderBoard, HttpBoard, MemoryBoard, serving
+from pmtcore.sites.boards import EVERYTHING, Board, FolderBoard, HttpBoard, MemoryBoard, serve_board
 from pmtcore.sites.parties import Coordinator, SiteOfStudy
 from pmtcore.sites.status import status as status_of
 from pmtcore.sites.study import Site, Study, StudyContext, StudySettings, fields_of, knowledge
@@ -111,7 +111,7 @@ def join(chosen: argparse.Namespace) -> Answer:
     dataset = chosen.dataset or chosen.site
     table = None if chosen.private is None else read_path(chosen.private, "private")
     joined = parties.join(
-        context, chosen.site, Path(chosen.folder), _ledger(chosen), dataset=dataset, by=user().name, table=table
+        context, chosen.site, Path(chosen.folder), _ledger(chosen), dataset=dataset, by=current_user().name, table=table
     )
     path = chosen.out or str(Path(chosen.folder) / f"{chosen.site}.joined.json")
     write_small(path, json.dumps(joined, indent=2) + "\n")
@@ -136,7 +136,7 @@ def _lead(chosen: argparse.Namespace) -> ReleaseRecord:
     if chosen.board is not None and chosen.listen is None:
         return Coordinator(context, board).run()
     host, _, port = (chosen.listen or "127.0.0.1:8090").rpartition(":")
-    with serving(board, context.study, host, int(whole_number_between("port", port, 0, 65_535))):
+    with serve_board(board, context.study, host, int(whole_number_between("port", port, 0, 65_535))):
         return Coordinator(context, board).run()
 
 
@@ -145,7 +145,9 @@ def _take_part(chosen: argparse.Namespace) -> ReleaseRecord:
         raise InputError(CommandMessage.SITE_FORM)
     table, dataset = read_path(chosen.private, "private"), chosen.dataset or chosen.site
     own = Path(chosen.folder)
-    site = SiteOfStudy(_open(chosen), chosen.site, table, own, _ledger(chosen), dataset, SecureNoise(), user().name)
+    site = SiteOfStudy(
+        _open(chosen), chosen.site, table, own, _ledger(chosen), dataset, SecureNoise(), current_user().name
+    )
     return site.run(_board(chosen))
 
 

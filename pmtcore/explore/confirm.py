@@ -18,7 +18,7 @@ from pmtcore.explore.regression import Regression
 from pmtcore.methods.joint_moment.influence import RowInfluence
 from pmtcore.methods.joint_moment.record import Record, mean_difference_variance
 from pmtcore.public.bands import Z95
-from pmtcore.public.moments import INTERCEPT, joint, public_from_rows
+from pmtcore.public.moments import INTERCEPT, joint_rows, public_from_rows
 from pmtcore.tables.problem import Problem
 
 _SAME = 1e-9  # relative tolerance of equal coordinates: those that were written and read again differ by less
@@ -34,7 +34,7 @@ class _ChosenModel:
 
     def __call__(self, features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return features and response of rows; a row that overflows in a derived column becomes zeros."""
-        rows = self.record.derived.extend(joint(features, response))
+        rows = self.record.derived.extend(joint_rows(features, response))
         finite = np.all(np.isfinite(rows), axis=1)
         if not np.all(finite):
             rows = np.where(finite[:, None], rows, 0.0)
@@ -115,7 +115,7 @@ class ConfirmedModel:
         ]
 
 
-def confirmed(mine: Regression, other: Mapping[str, Any]) -> ConfirmedModel:
+def combine_with_release(mine: Regression, other: Mapping[str, Any]) -> ConfirmedModel:
     """Return a regression combined with the record of a ``joint-pmt`` release of the same question on the same rows.
 
     The estimates are combined by the inverses of their covariances A and B of noise and truncation: the second has the

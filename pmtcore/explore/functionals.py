@@ -33,7 +33,7 @@ class Estimates:
         return [{"name": name, "value": float(value), **row} for name, value, row in rows]
 
 
-def figures(
+def moment_figures(
     state: State,
     values: np.ndarray,
     gradients: np.ndarray,
@@ -105,7 +105,7 @@ class Marginals:
         mean, _, centred = self.columns(sums)
         one = self.state.root[0] / math.sqrt(self.moment[0, 0])
         derivatives = np.array([_symmetric_product(row, one) for row in centred])
-        return figures(self.state, mean, derivatives, None, completed=True)
+        return moment_figures(self.state, mean, derivatives, None, completed=True)
 
     def spreads(self, sums: np.ndarray | None = None) -> Estimates:
         """Return the standard deviation of each of the :meth:`columns` (k,)."""
@@ -118,7 +118,7 @@ class Marginals:
                 for row, s in zip(centred, sd, strict=True)
             ]
         )
-        return figures(self.state, sd, derivatives, (0.0, math.inf), completed=True)
+        return moment_figures(self.state, sd, derivatives, (0.0, math.inf), completed=True)
 
     def units(self, sums: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return correlations (k, k), and standardized coordinates (k, D), of the :meth:`columns`."""
@@ -142,7 +142,7 @@ class Marginals:
         derivatives = [
             _symmetric_product(u[a], u[b]) - r[a, b] / 2 * (squares[a] + squares[b]) for a, b in zip(i, j, strict=True)
         ]
-        return figures(self.state, r[i, j], np.array(derivatives), (-1.0, 1.0), completed=True)
+        return moment_figures(self.state, r[i, j], np.array(derivatives), (-1.0, 1.0), completed=True)
 
     def partial_correlations(self) -> Estimates:
         """Return the correlation of each pair i < j, given all other columns."""
@@ -159,7 +159,7 @@ class Marginals:
             * (_symmetric_product(v[a], v[a]) / inverse[a, a] + _symmetric_product(v[b], v[b]) / inverse[b, b])
             for a, b in zip(i, j, strict=True)
         ]
-        return figures(self.state, rho[i, j], np.array(derivatives), (-1.0, 1.0), completed=True)
+        return moment_figures(self.state, rho[i, j], np.array(derivatives), (-1.0, 1.0), completed=True)
 
     def _eigenvectors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return standardized columns, and eigenvalues and eigenvectors of their correlations, largest first."""
@@ -177,7 +177,7 @@ class Marginals:
             scaling = np.einsum("j,ja,jb->ab", x**2, u, u)  # from the derivative of the standard deviations
             derivatives.append(_symmetric_product(x @ u, x @ u) - value * scaling)
         d = len(values)
-        return figures(self.state, values / d, np.array(derivatives) / d, (0.0, 1.0), completed=True), vectors
+        return moment_figures(self.state, values / d, np.array(derivatives) / d, (0.0, 1.0), completed=True), vectors
 
     def loadings(self, count: int) -> Estimates:
         """Return the loadings of the first components, component by component: (count d,).
@@ -197,7 +197,7 @@ class Marginals:
                 gap = math.copysign(max(abs(apart), _CLOSEST * values[0]), apart or 1.0)
                 moved += vectors[:, l, None, None] * turn / gap
             derivatives.append(moved)
-        return figures(
+        return moment_figures(
             self.state, vectors[:, :count].T.ravel(), np.concatenate(derivatives), (-1.0, 1.0), completed=True
         )
 
@@ -219,7 +219,9 @@ class Marginals:
             _symmetric_product(x, root[value] - m * root[0]) / max(w, 1e-9)
             for x, m, w in zip(chosen, mean, share, strict=True)
         ]
-        return figures(self.state, mean, np.array(derivatives), None, completed=True), np.asarray(share / s[0, 0])
+        return moment_figures(self.state, mean, np.array(derivatives), None, completed=True), np.asarray(
+            share / s[0, 0]
+        )
 
 
 def _symmetric_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:

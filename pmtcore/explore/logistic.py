@@ -59,7 +59,7 @@ class Logistic:
         }
 
 
-def logistic(linear: Regression) -> Logistic:
+def logistic_from_linear(linear: Regression) -> Logistic:
     """Return the logistic model behind a linear probability model.
 
     Raises:

@@ -25,7 +25,7 @@ from pmtcore.base.messages import ExploreMessage, FaceMessage, InputError, rerai
 from pmtcore.base.symmetric import eigenvector_root
 from pmtcore.explore.confirm import combined_record
 from pmtcore.explore.functionals import Estimates, Marginals
-from pmtcore.explore.logistic import Logistic, logistic
+from pmtcore.explore.logistic import Logistic, logistic_from_linear
 from pmtcore.explore.penalized import Path, Subset, best_subsets, lasso_path, ridge_path
 from pmtcore.explore.regression import (
     InstrumentalFit,
@@ -33,7 +33,7 @@ from pmtcore.explore.regression import (
     Predicted,
     Regression,
     checked_roles,
-    nested,
+    nested_test,
     regression,
     two_stage,
 )
@@ -329,7 +329,7 @@ class Moment:
         places = [self.names.index(name) for name in (*constant, *exogenous, *outer)]
         fit = two_stage(self.state, second.fit.response, second.fit.features, places)
         stages = {
-            name: nested(
+            name: nested_test(
                 self._unlisted(name, exogenous, second.constant),
                 self._unlisted(name, [*exogenous, *outer], second.constant),
             )
@@ -347,7 +347,7 @@ class Moment:
         Raises:
             InputError: as :meth:`regress`, or the regressions are not nested.
         """
-        return nested(self.regress(small), self.regress(large))
+        return nested_test(self.regress(small), self.regress(large))
 
     @classmethod
     def combine(cls, moments: Sequence[Moment], *, disjoint: str) -> Moment:
@@ -373,7 +373,7 @@ class Moment:
         Raises:
             InputError: as :meth:`regress`; a response that is not 0/1; a record without public rows.
         """
-        return logistic(self.regress(formula, **choices))
+        return logistic_from_linear(self.regress(formula, **choices))
 
     def predict(self, fit: Regression, values: Mapping[str, float]) -> Predicted:
         """Predict at values of the given columns; derived ones are computed by their rules.

@@ -10,7 +10,7 @@ from pmtcore.base.messages import ExploreMessage, InputError, whole_number_betwe
 from pmtcore.explore.regression import Regression
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.methods.joint_moment.influence import RowInfluence
-from pmtcore.methods.joint_moment.linear import State, floored, solve
+from pmtcore.methods.joint_moment.linear import State, floor_moments, solve
 
 POINTS = 31  # of a path, several a decade
 _SWEEPS = 60  # sweeps over the coordinates at each penalty, started at the solution of the previous penalty
@@ -84,7 +84,7 @@ def lasso_path(fit: Regression, draws: int = _DRAWS) -> Path:
     if not fit.constant or not fit.features:
         raise InputError(ExploreMessage.LASSO_NEEDS_INTERCEPT)
     state, response, features = fit.state, fit.fit.response, fit.fit.features
-    moments = np.concatenate([state.moment[None], drawn(state, draws)]) if draws else state.moment[None]
+    moments = np.concatenate([state.moment[None], draw_moments(state, draws)]) if draws else state.moment[None]
     centred = state.root - np.einsum("t,d->td", state.root @ state.moment[0] / state.moment[0, 0], state.root[0])
     slopes = list(features)[1:]
     x, y = centred[slopes], centred[response]
@@ -163,7 +163,7 @@ def _left(state: State, response: int, some: Sequence[int], free: Sequence[int])
     return float(target @ target - np.sum((target @ q) ** 2))
 
 
-def drawn(state: State, draws: int) -> np.ndarray:
+def draw_moments(state: State, draws: int) -> np.ndarray:
     """Draw moments (draws, D, D) from the distribution of noise and sampling, for statistics without a gradient.
 
     Sampling uses multinomial weights of the public rows where the record has them, else the law of Gaussian rows.
@@ -181,4 +181,4 @@ def drawn(state: State, draws: int) -> np.ndarray:
         half = state.cholesky_factor
         unit = symmetric_noise(source, draws, d, "isometric") * np.sqrt(2 / state.n)
         sampling = half @ unit @ half.T
-    return floored(state.moment + noise + sampling, state.expected, state.sigma)
+    return floor_moments(state.moment + noise + sampling, state.expected, state.sigma)

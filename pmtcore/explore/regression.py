@@ -20,8 +20,8 @@ from pmtcore.base.distributions import f_distribution, student
 from pmtcore.base.escaping import one_line
 from pmtcore.base.json_fields import JsonFields
 from pmtcore.base.messages import ExploreMessage, InputError, Note, ReleaseNote
-from pmtcore.base.results import Reported, Results, WaldTest, wald
-from pmtcore.explore.functionals import Estimates, figures
+from pmtcore.base.results import Reported, Results, WaldTest, wald_test
+from pmtcore.explore.functionals import Estimates, moment_figures
 from pmtcore.methods.joint_moment.linear import Fit, State, combined_residual_variance, solve
 from pmtcore.public.bands import limits
 
@@ -177,7 +177,7 @@ class Regression(Reported):
         if not len(names):
             raise InputError(ExploreMessage.JOINT_TEST_EMPTY)
         c = np.array([self._row({name: 1.0}) for name in dict.fromkeys(names)])
-        return wald(c @ self.fit.coefficients, c @ self.fit.total @ c.T, self.freedom)
+        return wald_test(c @ self.fit.coefficients, c @ self.fit.total @ c.T, self.freedom)
 
     @overload
     def predict(self, values: Mapping[str, float]) -> Predicted: ...
@@ -221,7 +221,7 @@ class Regression(Reported):
         total = float(centred @ self.state.moment @ centred)
         rest = float(self.fit.b @ self.state.moment @ self.fit.b)
         gradient = rest / total**2 * np.outer(centred, centred) - mine / total
-        return figures(self.state, np.array([1 - rest / total]), gradient[None], (0.0, 1.0))
+        return moment_figures(self.state, np.array([1 - rest / total]), gradient[None], (0.0, 1.0))
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -259,7 +259,7 @@ class Regression(Reported):
             moved = np.outer(x, x) / spread[place] - np.outer(y, y) / variance
             values.append(beta * ratio)
             gradients.append(ratio * (both + beta / 2 * moved))
-        return figures(self.state, np.array(values), _stacked(gradients, self.state))
+        return moment_figures(self.state, np.array(values), _stacked(gradients, self.state))
 
     @cached_property
     def partial_correlations(self) -> Estimates:
@@ -270,7 +270,7 @@ class Regression(Reported):
             u = beta / size
             values.append(u / math.sqrt(1 + u * u))
             gradients.append((both / 2 / size + u / 2 * relative) / (1 + u * u) ** 1.5)
-        return figures(self.state, np.array(values), _stacked(gradients, self.state), (-1.0, 1.0))
+        return moment_figures(self.state, np.array(values), _stacked(gradients, self.state), (-1.0, 1.0))
 
     @cached_property
     def partial_r_squared(self) -> Estimates:
@@ -291,11 +291,11 @@ class Regression(Reported):
             return _stacked(gradients, self.state)
 
         by_u = (2 * u / (1 + u**2) ** 2)[:, None, None]
-        share = figures(self.state, u**2 / (1 + u**2), by_u * of_difference(u), (0.0, 1.0))
+        share = moment_figures(self.state, u**2 / (1 + u**2), by_u * of_difference(u), (0.0, 1.0))
         # The squared error is a quadratic in u0, which its values at three points determine.
         away = np.maximum(np.abs(u), _AWAY)
         minus, none, plus = (
-            _half_widths(figures(self.state, u, of_difference(at)).bands) ** 2 for at in (-away, 0 * away, away)
+            _half_widths(moment_figures(self.state, u, of_difference(at)).bands) ** 2 for at in (-away, 0 * away, away)
         )
         zero = _half_widths(self.bands)[int(self.constant) :] / sizes
         curve = np.maximum((plus + minus) / 2 - none, 0.0) / away**2
@@ -318,7 +318,7 @@ class Regression(Reported):
     def inflation(self) -> Estimates:
         """Return the variance inflation factor of each feature, with its band; exactly 1 for a single feature."""
         if len(self.features) == 1:
-            return figures(self.state, np.ones(1), np.zeros((1, *self.state.moment.shape)), (1.0, math.inf))
+            return moment_figures(self.state, np.ones(1), np.zeros((1, *self.state.moment.shape)), (1.0, math.inf))
         root, first = self.state.root[list(self.fit.features)], int(self.constant)
         s = root @ self.state.moment @ root.T
         centred = root - np.outer(s[0] / s[0, 0], root[0]) if self.constant else root
@@ -328,7 +328,9 @@ class Regression(Reported):
             own * np.outer(c, c) - size * np.outer(a, a)
             for a, c, own, size in list(zip(self.fit.a, centred, inverse, spread, strict=True))[first:]
         ]
-        return figures(self.state, (inverse * spread)[first:], _stacked(derivatives, self.state), (1.0, math.inf))
+        return moment_figures(
+            self.state, (inverse * spread)[first:], _stacked(derivatives, self.state), (1.0, math.inf)
+        )
 
     @property
     def _inverse(self) -> np.ndarray:
@@ -345,8 +347,8 @@ class Regression(Reported):
     @property
     def formula(self) -> str:
         """Return the formula of the regression."""
-        right = " + ".join(map(quoted, self.features)) if self.features else "1"
-        return f"{quoted(self.response)} ~ {right}" + ("" if self.constant else " - 1")
+        right = " + ".join(map(quote_name, self.features)) if self.features else "1"
+        return f"{quote_name(self.response)} ~ {right}" + ("" if self.constant else " - 1")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields under the keys of a release."""
@@ -396,7 +398,7 @@ def _stacked(gradients: list[np.ndarray], state: State) -> np.ndarray:
     return np.array(gradients) if gradients else np.zeros((0, *state.moment.shape))
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a name quoted for a formula, where it needs quotes."""
     return name if name.replace("_", "a").replace(":", "a").isalnum() else f"`{name}`"
 
@@ -437,7 +439,7 @@ class NestedTest(WaldTest, JsonFields):
     textbook_pvalue: float
 
 
-def nested(small: Regression, large: Regression) -> NestedTest:
+def nested_test(small: Regression, large: Regression) -> NestedTest:
     """Return the test of a smaller regression within a larger one.
 
     Raises:
@@ -462,7 +464,7 @@ def log_likelihood(fit: Regression) -> float:
     return -n / 2 * (math.log(2 * math.pi) + math.log(fit.residual_sum / n) + 1)
 
 
-def criteria(fit: Regression) -> dict[str, float]:
+def information_criteria(fit: Regression) -> dict[str, float]:
     """Return log-likelihood, AIC, BIC and the adjusted R^2 of a regression.
 
     They are computed at the released moment without allowance for its noise: at small budgets the noise changes them by

@@ -129,7 +129,7 @@ class TargetStack:
         return np.where(self.moor, np.maximum(own, self.floor), own + self.floor)
 
 
-def augmented(
+def draw_augmented_rows(
     loss: Loss, b: np.ndarray, weights: np.ndarray, count: int, *, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw about ``count`` augmented rows and their responses (D, Table 1, equations 3 and 5, repaired).
@@ -184,7 +184,7 @@ class _TwoSums:
         return first[0] + second[0], first[1] + second[1]
 
 
-def literal(
+def fit_with_augmented_rows(
     data: Losses[Loss],
     b: np.ndarray,
     weights: np.ndarray,
@@ -194,14 +194,16 @@ def literal(
     tolerance: float = 1e-8,
 ) -> np.ndarray:
     """Return one fit (p,) without any penalty to rows and augmented rows together: step 5 of Algorithm 1."""
-    rows, responses = augmented(data.loss, b, weights, count, rng=rng)
+    rows, responses = draw_augmented_rows(data.loss, b, weights, count, rng=rng)
     return minimize(
         _TwoSums(data, Data(data.loss, rows, responses)), Penalty.of(np.zeros((1, len(b))), 1e-12), tolerance
     ).theta[0]
 
 
-def limit(data: Losses[Loss], b: np.ndarray, weights: np.ndarray, tolerance: float, *, start: np.ndarray) -> Solution:
-    """Return the limit of :func:`literal` as rows are added: weighted ridge fits (t, p) (Prop. 1)."""
+def fit_in_the_limit(
+    data: Losses[Loss], b: np.ndarray, weights: np.ndarray, tolerance: float, *, start: np.ndarray
+) -> Solution:
+    """Return the limit of :func:`fit_with_augmented_rows` as rows are added: weighted ridge fits (t, p) (Prop. 1)."""
     return minimize(data, Penalty.of(b, 2 * weights), tolerance, start)
 
 
@@ -242,7 +244,7 @@ def iterate(
     # The first weights do not depend on Lambda, so that fits with the same b mostly have the same first fit.
     apart, of = np.unique(np.hstack([b, weights]), axis=0, return_inverse=True)
     rough = _loose(data) * _ROUGH_FACTOR
-    first = limit(data, apart[:, :p], apart[:, p:] + 1e-9, rough, start=np.zeros((len(apart), p)))
+    first = fit_in_the_limit(data, apart[:, :p], apart[:, p:] + 1e-9, rough, start=np.zeros((len(apart), p)))
     theta, known = first.theta[of], _DerivativeCache(first.theta[of], *(part[of] for part in first.derivatives))
     live, centre, matrix = np.arange(t), np.zeros((t, p)), np.zeros((p, p))
     for count in range(rounds - 1):
@@ -320,14 +322,16 @@ def _literally(
             before = theta[k].copy()
             weights[k] = target.weights(before[None])[0] if at else target.weights(None, p)
             signed = b[k] * np.sign(before) if absolute[k] and at else b[k]
-            theta[k] = literal(data, signed, weights[k] + _LEAST_SIZE, rows.count, rng=rows.rng, tolerance=_loose(data))
+            theta[k] = fit_with_augmented_rows(
+                data, signed, weights[k] + _LEAST_SIZE, rows.count, rng=rows.rng, tolerance=_loose(data)
+            )
             if at >= rounds - _SETTLED_ROUNDS:
                 lasting &= (np.sign(before) == np.sign(theta[k])) | (at == 0)
         theta[k] = np.where(lasting | (not absolute[k]), theta[k], 0.0)
     return Iterated(np.where(np.abs(theta) < _NEGLIGIBLE_SIZE, 0.0, theta), weights)
 
 
-def recycled(
+def run_with_recycling(
     data: Losses[Loss],
     b: np.ndarray,
     targets: list[Target],

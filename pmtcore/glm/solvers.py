@@ -310,7 +310,7 @@ def subgradient_length(subgradient: np.ndarray, hessian: np.ndarray) -> np.ndarr
     return np.asarray(np.linalg.norm(subgradient, axis=1))
 
 
-def decrement(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
+def newton_decrements(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
     """Return Newton's decrements ``sqrt(g' H^{-1} g)`` (t,) of a smooth objective: the same in all units.
 
     They are infinite where a derivative is not finite or the Hessian is singular in floating point, after a long step.
@@ -321,7 +321,7 @@ def decrement(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
         except np.linalg.LinAlgError:
             if len(gradient) == 1:
                 return np.array([np.inf])
-            return np.concatenate([decrement(gradient[[t]], hessian[[t]]) for t in range(len(gradient))])
+            return np.concatenate([newton_decrements(gradient[[t]], hessian[[t]]) for t in range(len(gradient))])
         squares = np.maximum(np.sum(gradient * step, axis=1), 0.0)
     return np.asarray(np.sqrt(np.where(np.isnan(squares), np.inf, squares)))
 
@@ -343,7 +343,7 @@ def minimize(
         penalty: the other terms.
         tolerance: one number, or a function of the coefficients, as the rounding error is.
         start: initial coefficients (t, p); ``None``: the centre.
-        measure: size of subgradients: :func:`subgradient_length`, or :func:`decrement` without a lasso.
+        measure: size of subgradients: :func:`subgradient_length`, or :func:`newton_decrements` without a lasso.
 
     Raises:
         RuntimeError: the tolerance is not reached within thousands of steps, which only rounding can cause.
@@ -420,8 +420,8 @@ def fit(
     terms, size = Penalty.of(zero, n * least_ridge, matrix=n * penalty), math.sqrt(n)
     if data.loss is GAUSSIAN:
         # A squared loss has the response's unit squared: the decrement at 0, the length of the fit, sets the scale.
-        size = float(_model(data.derivatives(zero), terms, zero, decrement)[2][0])
-    return np.asarray(minimize(data, terms, _FITTED * size, start, measure=decrement).theta[0])
+        size = float(_model(data.derivatives(zero), terms, zero, newton_decrements)[2][0])
+    return np.asarray(minimize(data, terms, _FITTED * size, start, measure=newton_decrements).theta[0])
 
 
 def _model(
@@ -441,10 +441,10 @@ def _model(
     diagonal = np.arange(theta.shape[1])
     hessian[:, diagonal, diagonal] += penalty.ridge
     hessian += penalty.matrix
-    return gradient, hessian, measure(shortest(gradient, theta, penalty.lasso), hessian)
+    return gradient, hessian, measure(shortest_subgradient(gradient, theta, penalty.lasso), hessian)
 
 
-def shortest(gradient: np.ndarray, theta: np.ndarray, lasso: np.ndarray) -> np.ndarray:
+def shortest_subgradient(gradient: np.ndarray, theta: np.ndarray, lasso: np.ndarray) -> np.ndarray:
     """Return the shortest subgradient (t, p) of smooth part plus ``sum lam_j |theta_j|``."""
     inside = np.sign(gradient) * np.maximum(np.abs(gradient) - lasso, 0.0)
     return np.where(theta != 0, gradient + lasso * np.sign(theta), inside)
@@ -468,7 +468,7 @@ def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: n
         swept = _swept(level, h, end[todo], lam) if count else end[todo]
         end[todo] = _finished(level, h, swept, lam)
         slope = level + np.einsum("tij,tj->ti", h, end[todo])
-        unfinished = np.linalg.norm(shortest(slope, end[todo], lam), axis=1) > np.maximum(
+        unfinished = np.linalg.norm(shortest_subgradient(slope, end[todo], lam), axis=1) > np.maximum(
             accuracy[todo], 1e-12 * np.linalg.norm(level, axis=1)
         )
         todo = todo[unfinished]

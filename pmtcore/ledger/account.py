@@ -16,7 +16,7 @@ from typing import Any, NotRequired, TypedDict
 
 from pmtcore.accounting.budgets import PERSON, Guarantee, Neighbours, Unit, compose
 from pmtcore.accounting.mixed import mixed_epsilon
-from pmtcore.base.exports import plain
+from pmtcore.base.exports import plain_json
 from pmtcore.base.messages import LedgerMessage, number_between, one_of
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger import chain
@@ -276,7 +276,7 @@ def spend_fields(
     cost = number_between("mu", mu, 0.0, 1000.0)
     relation = one_of("neighbours", neighbours, [item.value for item in Neighbours])
     fields: SpendFields = {
-        "request": plain(dict(request)),
+        "request": plain_json(dict(request)),
         "mu": cost,
         "neighbours": relation,
         "purpose": purpose[:TEXT_LENGTH],
@@ -285,7 +285,7 @@ def spend_fields(
         fields["pure_epsilon"] = pure_epsilon
         fields["gaussian_mu"] = number_between("mu", gaussian_mu, 0.0, cost)
     if choices:
-        fields["choices"] = plain(dict(choices))
+        fields["choices"] = plain_json(dict(choices))
     if unit is not None and unit != Unit():
         fields["unit"] = unit.as_dict()
     if by:
@@ -345,14 +345,14 @@ def read_entry(connection: Connection, seal: bytes | None, key: str) -> Entry | 
     rows = {row["kind"]: row for row in events_of_key(connection, key)}
     if "reserve" not in rows:
         return None
-    by_kind = {kind: (kind, chain.read(row, seal)) for kind, row in rows.items()}
+    by_kind = {kind: (kind, chain.authenticated_fields(row, seal)) for kind, row in rows.items()}
     return _entry(rows["reserve"], by_kind["reserve"][1], by_kind.get("release") or by_kind.get("fail"))
 
 
 def joined_pairs(connection: Connection, seal: bytes | None) -> dict[frozenset[str], bool]:
     """Return whether two data sets are joined, of each pair that was joined or parted before: the last event counts."""
     return {
-        frozenset((row["dataset"], chain.read(row, seal)["other"])): row["kind"] == "join"
+        frozenset((row["dataset"], chain.authenticated_fields(row, seal)["other"])): row["kind"] == "join"
         for row in events_of_kind(connection, "join", "part")
     }
 
@@ -407,7 +407,7 @@ def _account_without_others(connection: Connection, seal: bytes | None, dataset:
     results: dict[str, tuple[str, Mapping[str, Any]]] = {}  # kind and fields, by key of the release
     latest: dict[str, Mapping[str, Any]] = {}  # fields of the newest event of each kind
     for row in rows:
-        fields, kind = chain.read(row, seal), row["kind"]
+        fields, kind = chain.authenticated_fields(row, seal), row["kind"]
         latest[kind] = fields
         if kind == "reserve":
             reserved.append((row, fields))

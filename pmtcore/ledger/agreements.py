@@ -155,7 +155,10 @@ class Agreements:
     def _rows(self, connection: Connection, key: str) -> dict[str, tuple[str, dict[str, Any], str]]:
         """Return data set, fields and time of each event of a key, by its kind."""
         rows = account.events_of_key(connection, key)
-        return {row["kind"]: (row["dataset"], chain.read(row, self._database.key), row["at"]) for row in rows}
+        return {
+            row["kind"]: (row["dataset"], chain.authenticated_fields(row, self._database.key), row["at"])
+            for row in rows
+        }
 
 
 def _differs(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

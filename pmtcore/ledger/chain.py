@@ -86,7 +86,7 @@ def is_authentic(row: Row, key: bytes | None, *, legacy: bool = False) -> bool:
     return key is None or hmac.compare_digest(str(row["seal"]).encode(), seal(key, row["hash"]).encode())
 
 
-def walk(
+def check_chain(
     rows: Iterable[Row], key: bytes | None, start: Head | None = None, required_hash: str = "", *, legacy: bool = False
 ) -> CheckedChain:
     """Check the chain from ``start`` on, up to the first bad event.
@@ -106,7 +106,7 @@ def walk(
         if row["seq"] != count or row["previous"] != previous or not is_authentic(row, key, legacy=legacy):
             return CheckedChain(count, str(row["hash"]), count, sealed=sealed)
         try:
-            payload(row)
+            checked_fields(row)
         except Damaged:
             return CheckedChain(count, row["hash"], count, sealed=sealed)
         previous = row["hash"]
@@ -115,7 +115,7 @@ def walk(
     return CheckedChain(count, previous, None, passed, sealed)
 
 
-def payload(row: Row) -> dict[str, Any]:
+def checked_fields(row: Row) -> dict[str, Any]:
     """Return the fields of an event, with types and ranges checked.
 
     Raises:
@@ -131,7 +131,7 @@ def payload(row: Row) -> dict[str, Any]:
     return dict(fields)
 
 
-def read(row: Row, key: bytes | None) -> dict[str, Any]:
+def authenticated_fields(row: Row, key: bytes | None) -> dict[str, Any]:
     """Return the fields of an event after checking its hash, its seal and their types.
 
     Args:
@@ -145,7 +145,7 @@ def read(row: Row, key: bytes | None) -> dict[str, Any]:
         raise Damaged(Damage.UNSEALED_EVENT, event=row["seq"])
     if not is_authentic(row, key):
         raise Damaged(Damage.BROKEN_CHAIN, event=row["seq"])
-    return payload(row)
+    return checked_fields(row)
 
 
 def _amount(low: float, high: float) -> Callable[[Any], bool]:

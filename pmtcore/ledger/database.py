@@ -19,11 +19,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypedDict
 
-from pmtcore.base.exports import plain
+from pmtcore.base.exports import plain_json
 from pmtcore.base.messages import Damage, DatabaseFault, InputError, LedgerMessage, reraised_as
 from pmtcore.ledger import chain
 from pmtcore.ledger.chain import Damaged, LedgerError
-from pmtcore.ledger.engines import Connection, address, database_errors, engine, place_of
+from pmtcore.ledger.engines import Connection, address, database_errors, display_address, engine
 from pmtcore.ledger.sidecar import Head, LedgerSidecar, seal
 
 _LOG = logging.getLogger("second_moment.ledger")
@@ -116,7 +116,7 @@ def _writable_events(connection: Connection) -> Iterator[None]:
     connection.run(_SQLITE[0] if connection.is_sqlite else _POSTGRES[1])
 
 
-def version(connection: Connection) -> int:
+def schema_version(connection: Connection) -> int:
     """Return the version of the database; 0 where there is no ledger yet.
 
     Raises:
@@ -192,12 +192,12 @@ class Database:
         except LedgerError:
             raise
         except database_errors(ImportError, OSError, ValueError, RuntimeError) as error:
-            raise unusable(error) from None
+            raise database_error(error) from None
 
     @property
     def place(self) -> str:
         """Return where the ledger is: a file, or a database's address without its password."""
-        return place_of(self.url)
+        return display_address(self.url)
 
     @property
     def seal_key(self) -> bytes:
@@ -224,7 +224,7 @@ class Database:
         self.key = self._sidecar.key(make=new)
         with self._sidecar.locked():
             with self._transaction(reads=True) as connection:
-                schema = version(connection)
+                schema = schema_version(connection)
             if schema > SCHEMA:
                 raise LedgerError(LedgerMessage.OTHER_VERSION, version=schema, expected=SCHEMA)
             if schema < SCHEMA:
@@ -241,7 +241,7 @@ class Database:
         self._settle()
         file = self._sidecar.digest()
         with self._transaction() as connection:
-            schema = version(connection)
+            schema = schema_version(connection)
             if schema < SCHEMA:
                 self._check_noted_head(connection, schema)
                 self._check_file(connection, file)
@@ -266,7 +266,7 @@ class Database:
             raise Damaged(Damage.ALL_UNSEALED)
         if not sealed and self.key is None:
             self.key = self._sidecar.key(make=True)
-        first_bad = chain.walk(rows, self.seal_key, legacy=True).first_bad
+        first_bad = chain.check_chain(rows, self.seal_key, legacy=True).first_bad
         if first_bad is not None:
             raise Damaged(Damage.BROKEN_CHAIN, event=first_bad)
         add_seals(connection, {row["seq"]: seal(self.seal_key, row["hash"]) for row in rows if row["seal"] is None})
@@ -280,7 +280,7 @@ class Database:
         except InputError:
             raise
         except database_errors(OSError) as error:
-            raise unusable(error) from None
+            raise database_error(error) from None
         except UnicodeEncodeError:
             raise LedgerError(LedgerMessage.UNWRITABLE_NAME) from None
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
@@ -313,7 +313,7 @@ class Database:
             with self._sidecar.locked():
                 yield
         except OSError as error:
-            raise unusable(error) from None
+            raise database_error(error) from None
 
     @contextmanager
     def writing(self, room: int = 0) -> Iterator[Connection]:
@@ -375,7 +375,7 @@ class Database:
         if start is not None and not self._contains(connection, start):
             raise Damaged(Damage.EVENTS_GONE)
         newer = "SELECT * FROM pmt_events WHERE seq > :seq ORDER BY seq"
-        checked = chain.walk(connection.rows(newer, seq=start.seq if start else 0), key, start)
+        checked = chain.check_chain(connection.rows(newer, seq=start.seq if start else 0), key, start)
         if checked.first_bad is not None:
             raise Damaged(Damage.BROKEN_CHAIN, event=checked.first_bad)
         unchecked = start is None or noted is None or noted.hash != head.hash
@@ -444,7 +444,7 @@ class Database:
             LedgerError: the database cannot be read.
         """
         with self._locked(), self._transaction(reads=True) as connection:
-            checked = chain.walk(connection.rows(_ALL), self.key, None, head.strip().lower())
+            checked = chain.check_chain(connection.rows(_ALL), self.key, None, head.strip().lower())
             why = "" if checked.first_bad is None else Damage.BROKEN_CHAIN.sentence(event=checked.first_bad)
             noted = None
             try:
@@ -477,7 +477,7 @@ class Database:
         if not reason.strip():
             raise LedgerError(LedgerMessage.REASON_FOR_COPY)
         with self._locked(), self._transaction() as connection:
-            checked = chain.walk(connection.rows(_ALL), self.key)
+            checked = chain.check_chain(connection.rows(_ALL), self.key)
             if checked.first_bad is not None or self.key is None:
                 raise Damaged(Damage.BROKEN_OR_UNKEYED)
             fields = {"reason": reason[:TEXT_LENGTH]}
@@ -495,7 +495,7 @@ class Database:
             "dataset": dataset,
             "kind": kind,
             "key": key,
-            "payload": json.dumps(plain(dict(payload))),
+            "payload": json.dumps(plain_json(dict(payload))),
             "previous": previous,
         }
         hash = chain.digest(row)
@@ -552,7 +552,7 @@ def _may_be_ledger(file: Path) -> bool:
     return True
 
 
-def unusable(error: Exception) -> LedgerError:
+def database_error(error: Exception) -> LedgerError:
     """Return the error that stands for a driver's; statements, parameters and paths of its message are left out."""
     text = str(getattr(error, "orig", error)).lower()
     fault = next((fault for part, fault in _FAULTS.items() if part in text), DatabaseFault.SILENT)
@@ -567,5 +567,5 @@ def files_of_ledger(url: str) -> list[Path]:
         return []
     if not url.startswith("sqlite"):
         return []
-    file = Path(place_of(url).removeprefix("file:"))
+    file = Path(display_address(url).removeprefix("file:"))
     return [file, *LedgerSidecar(file, str(file)).files, file.with_name(f"{file.name}-journal")]

@@ -66,7 +66,7 @@ def _quoted(path: Path) -> str:
     return str(path).replace("%", "%25").replace("?", "%3F")
 
 
-def place_of(url: str) -> str:
+def display_address(url: str) -> str:
     """Return the file or the server of a ledger's address, without a password; ``file:`` precedes a read-only file."""
     if url.startswith("sqlite"):
         return unquote(url.partition(":///")[2].partition("?")[0])
@@ -172,7 +172,7 @@ class SqliteEngine:
     def __init__(self, url: str) -> None:
         self._read_only = url.endswith("?mode=ro&uri=true")
         # SQLite itself parses the address of a file that is opened to read only.
-        self._file = url.partition(":///")[2].removesuffix("&uri=true") if self._read_only else place_of(url)
+        self._file = url.partition(":///")[2].removesuffix("&uri=true") if self._read_only else display_address(url)
 
     @contextmanager
     def transaction(self, *, reads: bool) -> Iterator[SqliteConnection]:

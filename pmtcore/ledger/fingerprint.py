@@ -47,8 +47,8 @@ SAMPLE = 256  # rows of a fingerprint; of tables with a tenth of their rows in c
 # them, about a thousand, would also be chosen from a table sixteen times as large, and the sample needs fewer.
 MOST_ROWS = 32_768
 MOST_COLUMNS = 64  # most columns of a fingerprint, chosen by the key among those that vary
-SHARE = 0.06  # least share of the sample's rows that :func:`overlap` states
-_LEAST_MATCHES = 4  # least rows of the sample that :func:`overlap` counts: one or two can be repeated records
+SHARE = 0.06  # least share of the sample's rows that :func:`sampled_overlap` states
+_LEAST_MATCHES = 4  # least rows of the sample that :func:`sampled_overlap` counts: one or two can be repeated records
 _LEAST_BITS = 5.0  # bits beyond log2(n) of a matching row: one row in 32 has them by chance, far below the threshold
 _LEAST_SUPPORT_RATIO = 0.5  # a column of the same name is compared if it has this share of the best support
 _MOST_LEVELS = 128  # a column with more values counts as one that identifies rows
@@ -60,7 +60,9 @@ THRESHOLD = 24.0  # rows of the sample from which on a table is recognised; befo
 FEWEST_TO_TELL = int(2 * THRESHOLD)  # rows of a table that is always recognised; a smaller one may be missed
 # Share of the sample's rows that a table must have unchanged: between 1 and the quarter that chance gives at most.
 _UNCHANGED_SHARE = 5 / 8
-_UNCHANGED_ROWS = 64.0  # rows beyond that quarter suffice: 21 in units of :func:`rows_in_whole`, many times the noise
+_UNCHANGED_ROWS = (
+    64.0  # rows beyond that quarter suffice: 21 in units of :func:`unchanged_rows_evidence`, many times the noise
+)
 _UNCHANGED_SENSITIVITY = 3.0  # most that one private row changes that number by (decision 0240)
 NOISE = 2.0  # scale of the Laplace noise on threshold and evidence: about epsilon 1.5 a join (decision 0024)
 _NOISE_MARGIN = 3 * NOISE  # rows by which counts must differ less, to allow for the noise
@@ -250,7 +252,7 @@ def _encrypted(data: bytes, key: bytes) -> bytes:
     return bytes(np.frombuffer(data, dtype=np.uint8) ^ stream)
 
 
-def mixed(values: np.ndarray, key: bytes) -> np.ndarray:
+def keyed_hashes(values: np.ndarray, key: bytes) -> np.ndarray:
     """Return keyed SipHash-2-4 hashes of unsigned 64-bit words, in the same shape."""
     flat = np.ascontiguousarray(values, dtype=np.uint64).reshape(-1)
     hashes = np.empty_like(flat)
@@ -333,7 +335,7 @@ def _rotate(word: np.ndarray, by: int, spare: np.ndarray) -> None:
 
 def sketch(cells: HashedCells) -> Sketch:
     """Return the fingerprint of a table."""
-    columns = columns_kept(cells)
+    columns = sketched_columns(cells)
     hashes = cells.hashes
     if cells.first is not None and np.count_nonzero(cells.first) >= SAMPLE:
         hashes = hashes[cells.first]
@@ -366,7 +368,7 @@ def _smallest_hashes(counted: tuple[np.ndarray, np.ndarray]) -> dict[int, int]:
     return dict(zip(types[:_TYPES_KEPT].tolist(), counts[:_TYPES_KEPT].tolist(), strict=True))
 
 
-def columns_kept(cells: HashedCells) -> list[int]:
+def sketched_columns(cells: HashedCells) -> list[int]:
     """Return the positions of the columns in the fingerprint, in increasing order.
 
     They are the varying columns with the smallest hashes. Half of the places are for columns that identify rows, where
@@ -394,15 +396,16 @@ def is_recognised(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0)
         key: the ledger's key.
         joins: number of pairs of data sets, joined or parted, with that of the fingerprint.
     """
-    return _passes(evidence(cells, known), b"threshold" + key + known.digest, cells, joins)
+    return _passes(recognition_evidence(cells, known), b"threshold" + key + known.digest, cells, joins)
 
 
-def holds_rows(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0) -> bool:
+def has_unchanged_rows(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0) -> bool:
     """Return whether a table has the rows of a known one unchanged.
 
-    :func:`rows_in_whole` is compared with the threshold, with arguments and noise as in :func:`is_recognised`.
+    :func:`unchanged_rows_evidence` is compared with the threshold; arguments and noise are those of
+    :func:`is_recognised`.
     """
-    return _passes(rows_in_whole(cells, known), b"whole" + key + known.digest, cells, joins)
+    return _passes(unchanged_rows_evidence(cells, known), b"whole" + key + known.digest, cells, joins)
 
 
 def _passes(rows: float, secret: bytes, cells: HashedCells, joins: int) -> bool:
@@ -411,7 +414,7 @@ def _passes(rows: float, secret: bytes, cells: HashedCells, joins: int) -> bool:
     return rows + _laplace(secret + cells.digest) >= threshold
 
 
-def grown(cells: HashedCells, known: Sketch, key: bytes) -> bool:
+def has_grown(cells: HashedCells, known: Sketch, key: bytes) -> bool:
     """Return whether a known table has grown so much that its new rows alone would be recognised.
 
     Everyone who reads the ledger sees that a fingerprint was stored, so the numbers of rows are compared with noise, as
@@ -430,7 +433,7 @@ def _laplace(seed: bytes) -> float:
     return NOISE * (math.log(first) - math.log(second))
 
 
-def evidence(cells: HashedCells, known: Sketch) -> float:
+def recognition_evidence(cells: HashedCells, known: Sketch) -> float:
     """Return the evidence that a table has rows of a known one; before noise :data:`THRESHOLD` suffices."""
     if not len(known.sample) or not cells.varying:
         return 0.0
@@ -443,7 +446,7 @@ def evidence(cells: HashedCells, known: Sketch) -> float:
     return max(float(matches), *counts)
 
 
-def rows_in_whole(cells: HashedCells, known: Sketch) -> float:
+def unchanged_rows_evidence(cells: HashedCells, known: Sketch) -> float:
     """Return the evidence that a table has a known one's rows unchanged; before noise :data:`THRESHOLD` suffices.
 
     A sampled row counts if its type occurs once in the sample, and the table has it in all varying columns by their
@@ -469,12 +472,12 @@ def rows_in_whole(cells: HashedCells, known: Sketch) -> float:
     return max(THRESHOLD + (expected - required) / _UNCHANGED_SENSITIVITY, counts)
 
 
-def overlap(cells: HashedCells, known: Sketch) -> float:
+def sampled_overlap(cells: HashedCells, known: Sketch) -> float:
     """Return the share of a known table's sampled rows that this table has; 0 below :data:`SHARE`.
 
     It has no noise, so it must not be shown: what others may see is the answer of :func:`is_recognised`.
     """
-    rows = evidence(cells, known)
+    rows = recognition_evidence(cells, known)
     if not len(known.sample) or rows < min(_LEAST_MATCHES, len(known.sample)) or rows / len(known.sample) < SHARE:
         return 0.0
     return min(rows / len(known.sample), 1.0)

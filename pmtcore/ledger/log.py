@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pmtcore.base.arguments import checked_methods
-from pmtcore.base.exports import plain
+from pmtcore.base.exports import plain_json
 from pmtcore.base.messages import InputError, LedgerMessage, number_between
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger import chain
@@ -37,9 +37,17 @@ from pmtcore.ledger.account import (
 )
 from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
-from pmtcore.ledger.database import NAME_LENGTH, TEXT_LENGTH, Database, Verification, unusable
+from pmtcore.ledger.database import NAME_LENGTH, TEXT_LENGTH, Database, Verification, database_error
 from pmtcore.ledger.engines import Connection
-from pmtcore.ledger.fingerprint import MOST_ROWS, HashedCells, Sketch, grown, holds_rows, is_recognised, sketch
+from pmtcore.ledger.fingerprint import (
+    MOST_ROWS,
+    HashedCells,
+    Sketch,
+    has_grown,
+    has_unchanged_rows,
+    is_recognised,
+    sketch,
+)
 from pmtcore.ledger.sidecar import data_folder
 
 _RECORD_SIZE = 8_192  # bytes to reserve for a record, where a release does not state its size
@@ -160,7 +168,7 @@ class Ledger:
         with self._database.reading() as connection:
             registrations: dict[str, Mapping[str, Any]] = {}
             for row in events_of_kind(connection, "register", "retire"):
-                fields = chain.read(row, self._database.key)
+                fields = chain.authenticated_fields(row, self._database.key)
                 if row["kind"] == "register":
                     registrations[row["dataset"]] = fields
                 else:
@@ -180,7 +188,7 @@ class Ledger:
         Raises:
             LedgerError: there is no spend with this key.
         """
-        stored: ReleaseRecord = plain(dict(record))
+        stored: ReleaseRecord = plain_json(dict(record))
         self._database.free_space()
         with self._database.writing() as connection:
             spent = self._entry_of(connection, key)
@@ -245,7 +253,7 @@ class Ledger:
         """Enter the fingerprint of a table under a data set, and join that with each data set whose rows the table has.
 
         A table that was entered is recognised later in any file, order of rows or columns, and under any names. Whether
-        another fingerprint of it is stored depends on its number of rows only through noise (:func:`grown`). Joined
+        another fingerprint of it is stored depends on its number of rows only through noise (:func:`has_grown`). Joined
         data sets spend from one budget from then on, until a curator parts them (:meth:`part`).
 
         Args:
@@ -268,7 +276,7 @@ class Ledger:
                 if is_recognised(cells, earlier, key, _pairs_of(name, is_joined))
             ]
             own = [earlier for name, earlier in recognised if name == dataset and earlier.columns == cells.columns]
-            if all(grown(cells, earlier, key) for earlier in own):
+            if all(has_grown(cells, earlier, key) for earlier in own):
                 text = sketch(cells).as_text(key)
                 # The number of rows may be private, so it is only in the fingerprint, which is encrypted.
                 self._append_numbered(connection, dataset, "table", {"fingerprint": text, "rows": 0})
@@ -284,7 +292,7 @@ class Ledger:
 
     def with_rows_of(self, cells: HashedCells) -> tuple[str, ...]:
         """Return the data sets of which a table has unchanged rows; nothing is written."""
-        return self._datasets_where(holds_rows, cells)
+        return self._datasets_where(has_unchanged_rows, cells)
 
     def _datasets_where(
         self, test: Callable[[HashedCells, Sketch, bytes, int], bool], cells: HashedCells
@@ -362,7 +370,10 @@ class Ledger:
     def _sketches(self, connection: Connection) -> list[tuple[str, Sketch]]:
         """Return the stored fingerprints, each with the name of its data set, oldest first."""
         rows, key = events_of_kind(connection, "table"), self._database.seal_key
-        return [(r["dataset"], Sketch.from_text(chain.read(r, self._database.key)["fingerprint"], key)) for r in rows]
+        return [
+            (r["dataset"], Sketch.from_text(chain.authenticated_fields(r, self._database.key)["fingerprint"], key))
+            for r in rows
+        ]
 
 
 def default_url() -> str:
@@ -372,7 +383,7 @@ def default_url() -> str:
         try:
             data_folder().mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise unusable(error) from None
+            raise database_error(error) from None
     return url or str(data_folder() / "ledger.db")
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.strict_json import parse_json
 
 try:
     import fcntl
@@ -122,7 +122,7 @@ class LedgerSidecar:
             ValueError: the note cannot be read.
         """
         try:
-            fields = parsed(self._head_file.read_bytes())
+            fields = parse_json(self._head_file.read_bytes())
             head = Head(fields["seq"], fields["hash"], fields.get("file", ""))
         except FileNotFoundError:
             return None

@@ -36,7 +36,7 @@ MOST_NUMBERS = 300  # of a report: each is a fit of its own
 _STEP = 1e-3  # of the standard error that noise leaves in the mean
 
 
-def shifts(
+def largest_shifts(
     fit: Callable[[np.ndarray], np.ndarray], made: Configuration, mean: np.ndarray, n: int, *, sd: float
 ) -> np.ndarray:
     """Return the largest change of each coefficient (d,) by one forged report among n, to first order.
@@ -233,7 +233,9 @@ def _summarized(scores: np.ndarray, shares: np.ndarray | None) -> tuple[np.ndarr
     return points, np.tile(counts[some] / (2 * counts.sum()), 2), False
 
 
-def scaled(link: Link, slopes: np.ndarray, rows: PublicRows, level: float | None) -> tuple[np.ndarray, float]:
+def scaled_coefficients(
+    link: Link, slopes: np.ndarray, rows: PublicRows, level: float | None
+) -> tuple[np.ndarray, float]:
     """Return ``c w`` and an intercept for least-squares slopes w (d,), from centred public rows.
 
     Args:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore.base.messages import FaceMessage, InputError, LocalMessage, one_of, reraised_as
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.strict_json import parse_json
 from pmtcore.base.symmetric import from_upper_triangle, isometric_scale, upper_triangle
 from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource
@@ -165,7 +165,7 @@ class Configuration:
             InputError: not such a file, or of another version.
         """
         with reraised_as(InputError(FaceMessage.NOT_A_CONFIGURATION)):
-            fields = dict(parsed(data))
+            fields = dict(parse_json(data))
             version = fields.pop("version")
             _check_types(fields)
             made = cls(

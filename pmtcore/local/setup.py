@@ -91,7 +91,7 @@ def radii_of(norms: np.ndarray) -> np.ndarray:
     return np.asarray(radii[radii > 0])
 
 
-def whitened(
+def whitened_scheme(
     public: PublicData,
     n: int,
     mu: float,
@@ -168,7 +168,9 @@ def _shell_moments(x: np.ndarray, norms: np.ndarray, radii: np.ndarray) -> np.nd
     return shells
 
 
-def moments(public: PublicData, n: int, mu: float, gaussian: bool, *, zeta: float, bound: float = 0.0) -> Configuration:
+def moments_scheme(
+    public: PublicData, n: int, mu: float, gaussian: bool, *, zeta: float, bound: float = 0.0
+) -> Configuration:
     """Return the papers' scheme; features are centred with the public mean.
 
     Args:
@@ -181,7 +183,7 @@ def moments(public: PublicData, n: int, mu: float, gaussian: bool, *, zeta: floa
         bound: declared bound on responses, 0 if none.
     """
     low, high = response_range(public, bound)
-    shift, _ = centred(public)
+    shift, _ = centred_public_rows(public)
     radius = moments_radius(public, n, gaussian, zeta)
     offset = (low + high) / 2 if public.has_intercept else 0.0
     return Configuration(
@@ -200,15 +202,15 @@ def moments(public: PublicData, n: int, mu: float, gaussian: bool, *, zeta: floa
 
 
 def moments_radius(public: PublicData, n: int, gaussian: bool, zeta: float) -> float:
-    """Return the radius of :func:`moments`, which needs no response bound."""
+    """Return the radius of :func:`moments_scheme`, which needs no response bound."""
     known = _LARGEST.setdefault(public, {})
     if gaussian not in known:
-        _, x = centred(public)
+        _, x = centred_public_rows(public)
         known[gaussian] = float(np.linalg.norm(x.T @ x / len(x), 2) if gaussian else np.linalg.norm(x, axis=1).max())
     return math.sqrt(5 * public.d * known[True] * math.log(n / zeta)) if gaussian else known[False]
 
 
-def centred(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
+def centred_public_rows(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
     """Return the public mean (0 for an intercept) and the centred public rows; both are cached."""
     known = _CENTRED.get(public)
     if known is None:

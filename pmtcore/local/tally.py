@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from pmtcore.base.messages import InputError, LocalMessage
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.strict_json import parse_json
 from pmtcore.local.protocol import VERSION, Configuration
 
 REASONS = ("accepted", "unreadable", "other version or configuration", "wrong dimension", "impossible", "duplicate")
@@ -84,7 +84,7 @@ class Tally:
 
     def _read(self, line: bytes) -> tuple[str, tuple[int, list[float]] | None]:
         try:
-            record = parsed(line)
+            record = parse_json(line)
             version, digest, name, row = record["v"], record["c"], record["id"], record["r"]
             if not isinstance(name, str) or not _ID.fullmatch(name):
                 return "unreadable", None

@@ -46,13 +46,13 @@ def discrete_gaussian(sigma: float, count: int) -> np.ndarray:
     while missing:
         candidates = min(_TRIES * missing + 16, _CANDIDATES)
         words = np.frombuffer(os.urandom(24 * candidates), dtype=np.uint64).reshape(3, candidates)
-        drawn.append(accepted(words, sigma)[:missing])
+        drawn.append(integers_from_uniform(words, sigma)[:missing])
         missing -= len(drawn[-1])
     integers = np.concatenate(drawn)
     return integers.astype(object if np.any(np.abs(integers) >= LEAST_LARGE) else np.int64, copy=False)
 
 
-def accepted(words: np.ndarray, sigma: float) -> np.ndarray:
+def integers_from_uniform(words: np.ndarray, sigma: float) -> np.ndarray:
     """Return the integers that three uniform words (3, k) each make, in order, without those that are refused.
 
     A candidate is ``segment 2^bits + offset`` with a sign, ``2^bits >= sigma``. Its segment is the number of ones that

@@ -67,10 +67,10 @@ def integer_sum(rows: PrivateRows, integers: Callable[[np.ndarray, np.ndarray], 
         rows: the private rows.
         integers: from a block (features, response) to its integers.
     """
-    return rows.sum(lambda x, y: in_words(integers(x, y))).map(from_words)
+    return rows.sum(lambda x, y: split_into_words(integers(x, y))).map(join_words)
 
 
-def truncated(block: Block, length: float, steps: int) -> np.ndarray:
+def truncate_to_grid(block: Block, length: float, steps: int) -> np.ndarray:
     """Truncate the columns of a block to ``length`` and round them to integers, in place.
 
     No column becomes longer than ``steps``: the relative error of the computed length is below 2^-42 for up to 4000
@@ -111,16 +111,16 @@ class MomentSum:
         outputs, columns = len(self.product.units), 0
         total, part = np.zeros((outputs, outputs), dtype=np.int64), np.zeros((outputs, outputs))
         for block in blocks:
-            z = truncated(block, self.radius / float(self.product.units[0]), SCALE)
+            z = truncate_to_grid(block, self.radius / float(self.product.units[0]), SCALE)
             part += z @ z.T
             columns += z.shape[1]
             if columns > _COLUMNS_PER_FLUSH:
                 total += part.astype(np.int64)
                 part[:], columns = 0.0, 0
-        return in_words(total + part.astype(np.int64))
+        return split_into_words(total + part.astype(np.int64))
 
 
-def in_words(total: np.ndarray) -> np.ndarray:
+def split_into_words(total: np.ndarray) -> np.ndarray:
     """Split integers into two words, the upper one first, shape (2, ...).
 
     Sums of such words over any number of blocks fit into 63 bits each.
@@ -128,7 +128,7 @@ def in_words(total: np.ndarray) -> np.ndarray:
     return np.stack([total >> _WORD_BITS, total & (2**_WORD_BITS - 1)])
 
 
-def from_words(words: np.ndarray) -> np.ndarray:
+def join_words(words: np.ndarray) -> np.ndarray:
     """Join sums of words to integers: of 64 bits where they fit with room for noise, else Python integers."""
     if np.all(np.abs(words[0]) < _LEAST_LARGE_WORD) and np.all(words[1] < 2**_WORD_BITS * _LEAST_LARGE_WORD):
         return np.asarray(words[0] * 2**_WORD_BITS + words[1])
@@ -211,8 +211,8 @@ def integer_vectors(rows: PrivateRows, transform: Summand, bound: float) -> Priv
         transform: from a block (features, response) to rows (k, d) before clipping, elementwise.
         bound: bound on the length of a row.
     """
-    total = rows.sum(lambda x, y: in_words(grid_rows(transform(x, y), bound, FINE).sum(axis=0)))
-    return total.map(from_words)
+    total = rows.sum(lambda x, y: split_into_words(grid_rows(transform(x, y), bound, FINE).sum(axis=0)))
+    return total.map(join_words)
 
 
 def release_integers(

@@ -16,7 +16,7 @@ import numpy as np
 from pmtcore.base.private_rows import Arena, Private, PrivateRows, RowCache
 from pmtcore.base.symmetric import from_upper_triangle
 from pmtcore.glm.families import Family
-from pmtcore.mechanisms.grid import SCALE, from_words, grid_rows, in_words
+from pmtcore.mechanisms.grid import SCALE, grid_rows, join_words, split_into_words
 from pmtcore.mechanisms.quantized_rows import bytes_kept, in_steps
 from pmtcore.mechanisms.truncation import squared_norms
 
@@ -166,4 +166,4 @@ def integer_pieces(
 
 def at(rows: RowCache[IntegerRows], sums: Callable[[IntegerRows], np.ndarray]) -> Private[np.ndarray]:
     """Return a private sum of integers over the rows of an iteration: one pass."""
-    return rows.sum_pieces(lambda block: in_words(sums(block))).map(from_words)
+    return rows.sum_pieces(lambda block: split_into_words(sums(block))).map(join_words)

@@ -29,7 +29,7 @@ from pmtcore.glm.rows import ROWS_AT_ONCE, RowLoss, Rows
 from pmtcore.glm.solvers import Loss_co, loss_values, weighted_gram
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.truncation import bounded
+from pmtcore.mechanisms.truncation import truncate_within
 
 # Share of epsilon for the error of the computed minimizer, such that its noise is below that of b.
 EPSILON_SHARE = 0.01
@@ -97,7 +97,7 @@ class LossSums(Generic[Loss_co]):
         """
 
         def clip(x: np.ndarray, y: np.ndarray) -> Rows:
-            return Rows(bounded(transform(x), radius), loss.responses(y), np.ones(len(y)))
+            return Rows(truncate_within(transform(x), radius), loss.responses(y), np.ones(len(y)))
 
         return LossSums(row_pieces(rows, clip), loss, radius, rows.n)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from pmtcore.base.private_rows import Private, RowCache
 from pmtcore.glm.families import Family
-from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, from_words, in_words, noisy_symmetric, release_integers
+from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, join_words, noisy_symmetric, release_integers, split_into_words
 from pmtcore.mechanisms.integers import grid_numbers
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, in_steps
@@ -64,7 +64,7 @@ class LengthCounts:
         Guarantee: mu-GDP under replace-one for each point: a row leaves one bin and enters another, which moves the
         counts by ``sqrt(2)`` (proofs/sensitivity.md, 3.4 and 14).
         """
-        total = rows.bind(lambda cache: cache.sum(self)).map(from_words)
+        total = rows.bind(lambda cache: cache.sum(self)).map(join_words)
         return release_integers(total, HISTOGRAM_SENSITIVITY * FINE, mu, source, trials=len(self.points)) / FINE
 
     def __call__(self, pieces: Iterable[QuantizedRows]) -> np.ndarray:
@@ -78,7 +78,7 @@ class LengthCounts:
                 np.copyto(np.abs(sizes, out=sizes), np.inf, where=piece.lengths == 0)  # below no edge
                 below[part, 1:-1] += _counts_below(sizes, self.edges[1:-1])
             below[:, -1] += np.count_nonzero(piece.lengths)
-        return in_words(np.diff(below, axis=1) * FINE)
+        return split_into_words(np.diff(below, axis=1) * FINE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class GradientSum(PointSum):
         Guarantee: mu-GDP under replace-one for each point: a sum of vectors no longer than the bound
         (proofs/sensitivity.md, 3.4, 14).
         """
-        total = rows.bind(lambda cache: cache.sum(self)).map(from_words)
+        total = rows.bind(lambda cache: cache.sum(self)).map(join_words)
         units = release_integers(total, GRADIENT_SENSITIVITY * GRADIENT, mu, source, trials=len(self.points))
         return units / GRADIENT / n
 
@@ -133,7 +133,7 @@ class GradientSum(PointSum):
             sizes = _to_gradient_lengths(self.family, piece, along)
             sizes = _rounded(np.divide(sizes, self.bounds[part, None], out=sizes))
             total[part] += (sizes @ directions.T).astype(np.int64)
-        return in_words(total)
+        return split_into_words(total)
 
 
 class CurvatureSum(PointSum):
@@ -148,7 +148,7 @@ class CurvatureSum(PointSum):
         Guarantee: mu-GDP under replace-one for each point: a moment of vectors no longer than the bound, of Frobenius
         sensitivity ``sqrt(2) bound^2/n`` (proofs/sensitivity.md, 3.1 and 14).
         """
-        total = rows.bind(lambda cache: cache.sum(self)).map(from_words)
+        total = rows.bind(lambda cache: cache.sum(self)).map(join_words)
         scale = (1 + SLACK) * CURVATURE_SENSITIVITY * SCALE**2 / mu
         noisy = noisy_symmetric(total, scale, source, len(self.points), form="isometric")
         return np.asarray(noisy * ((self.bounds / SCALE) ** 2)[:, None, None] / n)
@@ -165,7 +165,7 @@ class CurvatureSum(PointSum):
             for at, scale in zip(range(t)[part], factor, strict=True):
                 u = np.trunc(directions * scale)
                 total[at] += (u @ u.T).astype(np.int64)
-        return in_words(total)
+        return split_into_words(total)
 
 
 def _linear_predictors(

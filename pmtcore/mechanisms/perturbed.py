@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from pmtcore.accounting.budgets import Neighbours, Spend
-from pmtcore.accounting.gdp import Gdp, bare, least_modulus, noise_size, spend_mu, stated
+from pmtcore.accounting.gdp import Gdp, least_modulus, noise_size, parts_of_noise, spend_mu, with_free_jacobian
 from pmtcore.accounting.perturbed import (
     ApproxDP,
     BudgetSplit,
@@ -256,7 +256,7 @@ def dp_erm(
     inner = reserve_solver_budget(planned)
     if isinstance(inner, Gdp):
         start = ObjectiveConstants(loss, radius, 1.0)
-        size = share * noise_size(bare(start), inner.mu, inner.neighbours)
+        size = share * noise_size(with_free_jacobian(start), inner.mu, inner.neighbours)
         least = least_modulus(start, size, inner.mu, inner.neighbours) / 2
     else:
         size, least = 0.0, loss.curvature * radius**2 / (2 * (1 - share) * inner.epsilon)
@@ -266,7 +266,7 @@ def dp_erm(
     weight = max(ridge, least) if not np.any(sharp) else ridge + least
     terms = ObjectiveConstants(loss, radius, 2 * weight)
     if isinstance(inner, Gdp):
-        split = stated(terms, size, inner, share, choice="none")
+        split = parts_of_noise(terms, size, inner, share, choice="none")
     else:
         split = _nothing_retrieved(terms, inner, share)
     return Mechanism(terms, restore_solver_budget(split, planned), np.full(p, 2 * weight), np.zeros(p), sharp)

@@ -36,7 +36,7 @@ def truncate(rows: np.ndarray, radius: float) -> np.ndarray:
     return rows * length_weights(np.linalg.norm(rows, axis=1), radius)[:, None]
 
 
-def bounded(rows: np.ndarray, radius: float) -> np.ndarray:
+def truncate_within(rows: np.ndarray, radius: float) -> np.ndarray:
     """Truncate rows (k, d) so that the stored numbers are no longer than the radius in real arithmetic.
 
     Rows are treated independently of each other. Lengths do not overflow, since a row is divided by its largest entry

@@ -31,7 +31,7 @@ from pmtcore.methods.registry import (
     sound,
 )
 from pmtcore.public.bands import ErrorPart, limits, robust_part
-from pmtcore.public.moments import PublicData, back_transform, joint, ridge_from_least_squares, whiten
+from pmtcore.public.moments import PublicData, back_transform, joint_rows, ridge_from_least_squares, whiten
 from pmtcore.public.shape import Shape
 
 _LAB = Curator("the non-private fit, lab only")
@@ -61,7 +61,7 @@ def least_squares(public: PublicData, rows: PrivateRows, lam: float = 0.0) -> Pr
     d, root = public.d, public.feature_root
 
     def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
-        z = whiten(public.factor, joint(features, response))
+        z = whiten(public.factor, joint_rows(features, response))
         return np.asarray(z.T @ z)
 
     def solve(total: np.ndarray) -> np.ndarray:

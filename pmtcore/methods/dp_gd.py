@@ -23,7 +23,7 @@ from pmtcore.glm.solvers import Proximal
 from pmtcore.mechanisms.grid import SLACK, noisy_vector
 from pmtcore.mechanisms.integers import FACTOR, IntegerRows, at, integer_pieces
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
-from pmtcore.mechanisms.truncation import bounded, papers_radius
+from pmtcore.mechanisms.truncation import papers_radius, truncate_within
 from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, failure_probability, parameter, penalty
@@ -102,7 +102,7 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
         if root is None:
             return integer_pieces(rows, IntegerRows.of_any_length)
         return integer_pieces(
-            rows, lambda x, y: IntegerRows.of_any_length(bounded(row_products(x, root), self.radius), y)
+            rows, lambda x, y: IntegerRows.of_any_length(truncate_within(row_products(x, root), self.radius), y)
         )
 
     def release(self, prepared: RowCache[IntegerRows], source: NoiseSource, trials: int) -> Coefficients:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from pmtcore.base.exports import plain
+from pmtcore.base.exports import plain_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class Facts:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if name not in _GROUPS:
-                plain(value, name)
+                plain_json(value, name)
 
     @property
     def noise_dominates(self) -> bool:

@@ -37,7 +37,7 @@ from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.as_published import LEAKS, AsPublished
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import choice, parameter, unset
-from pmtcore.methods.registry import IterativePlan, Method, OfPublicData, Origin, Outcome, recommended, sound
+from pmtcore.methods.registry import IterativePlan, Method, OfPublicData, Origin, Outcome, recommended_method, sound
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
@@ -215,7 +215,7 @@ class NewtonOutcome(Outcome):
 
     def notes(self) -> tuple[str, ...]:
         """Return a note where the iteration did not converge, and that there are no error bands."""
-        notes = [Note(ReleaseNote.OTHER_HAS_BANDS, method=recommended(self.plan.public).id)]
+        notes = [Note(ReleaseNote.OTHER_HAS_BANDS, method=recommended_method(self.plan.public).id)]
         last = np.linalg.norm(self.path[-1, 0] - self.path[-2, 0])
         if not last <= _SETTLED_STEP * np.linalg.norm(self.path[-1, 0]):
             notes.append(Note(ReleaseNote.UNSETTLED))

@@ -21,7 +21,7 @@ from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, sigma_for
-from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
+from pmtcore.mechanisms.truncation import cross_sensitivity, truncate_within
 from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame_coordinates
@@ -62,7 +62,7 @@ class PublicPointPlan(ScorePlan, StatisticPlan[np.ndarray]):
             z = row_products(features, inverse)
             mean = family.mean(row_products(z, centre)[:, 0])
             residual = np.clip(response - mean, -self.bound, self.bound)
-            return np.asarray(bounded(z, self.clip.radius) * residual[:, None])
+            return np.asarray(truncate_within(z, self.clip.radius) * residual[:, None])
 
         return integer_vectors(rows.in_equal_blocks(), scores, self.clip.radius * self.bound)
 

@@ -597,14 +597,14 @@ def methods_for(public: PublicData) -> list[Method]:
     ]
 
 
-def offered(public: PublicData) -> list[Method]:
+def offered_methods(public: PublicData) -> list[Method]:
     """Return the sound methods that suit: the recommended one first, those that are behind the public fit last."""
     sound = [entry for entry in methods_for(public) if entry.standing is ReleaseStatus.SOUND]
-    first = recommended(public)
+    first = recommended_method(public)
     return sorted(sound, key=lambda entry: (entry is not first, public.family.id in entry.behind_public_fit))
 
 
-def recommended(public: PublicData) -> Method:
+def recommended_method(public: PublicData) -> Method:
     """Return the sound method to start from: one recommended for these data, else for its families, else the first."""
     sound = [
         entry

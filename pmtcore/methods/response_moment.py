@@ -24,8 +24,8 @@ from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, ReleaseMessage
 from pmtcore.base.private_rows import Curator, Private, PrivateRows, RowCache
 from pmtcore.base.strict_json import Json
-from pmtcore.base.symmetric import mirrored
-from pmtcore.mechanisms.grid import from_words, in_words
+from pmtcore.base.symmetric import symmetric_from_lower
+from pmtcore.mechanisms.grid import join_words, split_into_words
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, Quantizer
 from pmtcore.mechanisms.whitening import Whitening
@@ -154,7 +154,7 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
         """Return H, which does not depend on responses, and the rows in the coordinates z."""
         covariates = Quantizer.features_only(self.public.feature_root, self.public.has_intercept)
         words = rows.sum(lambda x, y: covariate_moment(covariates(x, np.zeros(len(y))), self.public.d))
-        values, vectors = np.linalg.eigh(from_words(words.reveal(_DECLARED)).astype(float) / (PRODUCT * self.n))
+        values, vectors = np.linalg.eigh(join_words(words.reveal(_DECLARED)).astype(float) / (PRODUCT * self.n))
         # With few rows rounding may leave an eigenvalue below 0.
         moment = (vectors * np.maximum(values, 0.0)) @ vectors.T
         return Private(CovariatesAndRows(moment, PublicCoordinates(self.public, moment).quantizer.pieces(rows)))
@@ -224,7 +224,7 @@ def covariate_moment(pieces: Iterable[QuantizedRows], d: int) -> np.ndarray:
         for j in range(d):
             products = directions[j] * directions[: j + 1]
             total[j, : j + 1] += np.rint(products * squares).astype(np.int64).sum(axis=1)
-    return in_words(mirrored(total))
+    return split_into_words(symmetric_from_lower(total))
 
 
 class ResponseOutcome(Outcome):

@@ -18,7 +18,7 @@ import numpy as np
 from pmtcore.base.bands import Bands
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.methods.gradients.frame import Frame
-from pmtcore.methods.gradients.rehearsal import DRAWS, RehearsedPlan, simulated
+from pmtcore.methods.gradients.rehearsal import DRAWS, RehearsedPlan, simulated_table
 from pmtcore.methods.registry import Plan, Prediction
 from pmtcore.public.bands import ErrorPart, limits
 from pmtcore.public.gaussian_update import inflate_on_conflict
@@ -269,7 +269,7 @@ class ScorePlan(RehearsedPlan, Plan):
     def rehearse(self) -> tuple[np.ndarray, np.ndarray]:
         """Return errors and covariances of scores of simulated rows."""
         frame = self.frame
-        drawn = [simulated(frame, draw) for draw in range(DRAWS)]
+        drawn = [simulated_table(frame, draw) for draw in range(DRAWS)]
         tables = [table.private(frame.features, self.public.names, None) for table in drawn]
         points, scores = zip(*(self.simulated_score(rows, draw) for draw, rows in enumerate(tables)), strict=True)
         posterior = self.solvable.solve(np.array(points), np.array(scores), _SETTLED_SIMULATED)

@@ -7,7 +7,7 @@ from functools import cache
 
 import pandas as pd
 
-from pmtcore.base.numbers import figure, plural
+from pmtcore.base.numbers import plural, rounded
 from pmtcore.papers.theory import Bound, TheorySetting, bounds
 from pmtcore.papers.theory_erm import noise_bounds, risk_bounds
 from pmtcore.papers.theory_labels import label_bounds
@@ -57,7 +57,7 @@ def sentence(bounds: Sequence[Bound]) -> str:
     holding = [bound.looseness for bound in applying if bound.holds]
     words = f"{len(holding)} of {plural(len(bounds), 'bound')} {'holds' if len(holding) == 1 else 'hold'}"
     if holding:
-        least, most = figure(min(holding)), figure(max(holding))
+        least, most = rounded(min(holding)), rounded(max(holding))
         words += f" ({least}{'' if least == most else f'–{most}'} times the measured error)"
     if failing := len(applying) - len(holding):
         words += f", {failing} {'fails' if failing == 1 else 'fail'}"

@@ -14,7 +14,7 @@ from pmtcore.base.labels import Label
 from pmtcore.base.messages import CommandMessage, InputError, number_between, whole_number_between
 from pmtcore.cli.arguments import Answer, problem_from
 from pmtcore.cli.commands import CURATOR, PRIVATE
-from pmtcore.cli.files import writable
+from pmtcore.cli.files import check_writable
 from pmtcore.papers.gallery import engine
 from pmtcore.papers.gallery.catalogue import figure, figures
 from pmtcore.papers.gallery.selection import study_table
@@ -56,7 +56,7 @@ def gallery(chosen: argparse.Namespace) -> Answer:
         return _all_computed(chosen)
     if chosen.open:
         return _open_listed([figure(id) for id in chosen.figure.split(",")] if chosen.figure else figures())
-    writable(chosen.folder)
+    check_writable(chosen.folder)
     chosen.out = chosen.folder
     if chosen.figure is None and chosen.check:
         return _all_checked()

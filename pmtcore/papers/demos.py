@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.auditing.faults import FAULTS
-from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import rounded as said
 from pmtcore.papers import lessons, lessons_methods, lessons_papers
 from pmtcore.papers.figures import learn as figures
 from pmtcore.papers.figures import retrieval as budgets

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pmtcore.accounting.budgets import compose
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import rounded
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.mechanisms.truncation import cross_sensitivity, moment_sensitivity, truncate
 
@@ -37,7 +37,7 @@ class Cloud:
     @property
     def sentence(self) -> str:
         """Return the sentence that sums the lesson up."""
-        before, after = (figure(math.sqrt(kappa), 2) for kappa in (self.kappa_before, self.kappa_after))
+        before, after = (rounded(math.sqrt(kappa), 2) for kappa in (self.kappa_before, self.kappa_after))
         if self.kappa_after >= self.kappa_before:
             return f"Too few public rows: {before} times as long as wide before, {after} times after."
         return (
@@ -49,8 +49,8 @@ class Cloud:
     def note(self) -> str:
         """Render the condition numbers, and what they do not depend on."""
         return (
-            f"Condition number of the private rows, the square of that ratio: {figure(self.kappa_before)} before, "
-            f"{figure(self.kappa_after)} after. The right side does not depend on how long the cloud was, only on the "
+            f"Condition number of the private rows, the square of that ratio: {rounded(self.kappa_before)} before, "
+            f"{rounded(self.kappa_after)} after. The right side does not depend on how long the cloud was, only on the "
             "public rows."
         )
 
@@ -100,7 +100,9 @@ class Solutions:
     def sentence(self) -> str:
         """Return the sentence that sums the lesson up."""
         far, near = (float(np.median(np.linalg.norm(x - self.true, axis=1))) for x in (self.plain, self.whitened))
-        distances = f"the two slopes typically lie {figure(far)} from the truth without whitening, {figure(near)} with"
+        distances = (
+            f"the two slopes typically lie {rounded(far)} from the truth without whitening, {rounded(near)} with"
+        )
         if far < 1.2 * near:
             why = "The rows are round already" if self.ratio <= 1 else "The noise swamps both"
             return f"{why}: {distances}."
@@ -151,11 +153,11 @@ class Radii:
         """Return the sentence that sums the lesson up."""
         best, least = float(self.radius[np.argmin(self.total)]), float(np.min(self.total))
         # The best radius is not stated, since the reader is asked to find it.
-        times = figure(float(np.interp(self.chosen, self.radius, self.total)) / least, 2)
+        times = rounded(float(np.interp(self.chosen, self.radius, self.total)) / least, 2)
         side = "too small: too many rows are shortened" if self.chosen < best else "too large: the noise grows with it"
         word = "about right" if best / 1.3 <= self.chosen <= best * 1.3 else side
         return (
-            f"Rows longer than {figure(self.chosen, 2)} are shortened to it. That is {word}: the squared error is "
+            f"Rows longer than {rounded(self.chosen, 2)} are shortened to it. That is {word}: the squared error is "
             f"{times} times the least."
         )
 
@@ -176,7 +178,7 @@ def composition(mu: float, releases: int) -> tuple[np.ndarray, np.ndarray, str]:
     count = np.arange(1, releases + 1)
     total = np.asarray([compose([mu] * int(k)) for k in count])
     words = (
-        f"{releases} releases of mu = {mu:g} cost {figure(float(total[-1]))} together, not {figure(releases * mu)}: "
+        f"{releases} releases of mu = {mu:g} cost {rounded(float(total[-1]))} together, not {rounded(releases * mu)}: "
         f"squares add up, as with the length of independent errors."
     )
     return total, mu * count, words

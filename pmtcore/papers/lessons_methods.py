@@ -13,7 +13,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import attacker_power, delta_from_mu, epsilon_from_mu
 from pmtcore.auditing.diagnostics import expected_after
-from pmtcore.base.numbers import figure, percent, plural
+from pmtcore.base.numbers import percent, plural, rounded
 from pmtcore.methods.registry import method
 from pmtcore.papers.lessons import roundness
 from pmtcore.public.bands import Z95
@@ -47,9 +47,9 @@ def public_rows(d: int, rows: int) -> LessonCurve:
     if rows <= d:
         sentence = f"{rows} public rows cannot tell {d} columns apart: at least {d + 1} are needed, better {10 * d}."
     else:
-        times = figure(math.sqrt(here), 2)
+        times = rounded(math.sqrt(here), 2)
         sentence = (
-            f"{rows:,} public rows for {d} columns leave a condition number of {figure(here)}, the longest direction "
+            f"{rows:,} public rows for {d} columns leave a condition number of {rounded(here)}, the longest direction "
             f"{times} times the shortest: {roundness(here)}."
         )
     return LessonCurve(m.astype(float), {"condition number after whitening": left}, float(rows), sentence)
@@ -97,8 +97,8 @@ def pairs(mu: float, log_delta: int) -> LessonCurve:
     epsilon = np.asarray([epsilon_from_mu(mu, float(x)) for x in deltas])
     here = epsilon_from_mu(mu, delta)
     sentence = (
-        f"mu = {mu:g} is epsilon = {figure(here)} at delta = 1e{log_delta}, and epsilon = "
-        f"{figure(epsilon_from_mu(mu, 1e-12))} at delta = 1e-12: one guarantee, many pairs. An epsilon without its "
+        f"mu = {mu:g} is epsilon = {rounded(here)} at delta = 1e{log_delta}, and epsilon = "
+        f"{rounded(epsilon_from_mu(mu, 1e-12))} at delta = 1e-12: one guarantee, many pairs. An epsilon without its "
         f"delta says nothing."
     )
     return LessonCurve(deltas, {"epsilon": epsilon}, delta, sentence)
@@ -112,7 +112,7 @@ def several_rows(mu: float, rows: int) -> LessonCurve:
         sentence = f"One row: detected in at most {percent(one, 3)} of the cases at 5 % false alarms."
     else:
         sentence = (
-            f"A person with {rows} rows is protected at mu = {figure(rows * mu)} only: detected in at "
+            f"A person with {rows} rows is protected at mu = {rounded(rows * mu)} only: detected in at "
             f"most {percent(many, 3)} of the cases at 5 % false alarms; a person with one row in {percent(one, 3)}."
         )
     curves = {"one row": attacker_power(mu, alarms), f"{rows} rows": attacker_power(rows * mu, alarms)}
@@ -124,8 +124,9 @@ def trust(n: int) -> LessonCurve:
     sizes = np.geomspace(100, 1e6, 40)
     central, local = 1 / n, 1 / math.sqrt(n)
     sentence = (
-        f"With {n:,} people a curator's noise moves the mean by {figure(central, 2)}; noise added on every device "
-        f"moves it by {figure(local, 2)}, {figure(local / central)} times as much. That is what trusting nobody costs."
+        f"With {n:,} people a curator's noise moves the mean by {rounded(central, 2)}; noise added on every device "
+        f"moves it by {rounded(local, 2)}, {rounded(local / central)} times as much. That is what trusting nobody "
+        "costs."
     )
     curves = {"with a curator": 1 / sizes, "on every device": 1 / np.sqrt(sizes)}
     return LessonCurve(sizes, curves, float(n), sentence)
@@ -150,14 +151,15 @@ def sites(count: int, colluders: int) -> LessonCurve:
 
     here, alone = float(error(np.array([count]))[0]), 1 / _SITE
     sentence = (
-        f"{count} sites that add up shares of noise move their mean by {figure(here, 2)}; one site alone moves its own "
-        f"by {figure(alone, 2)}, {figure(alone / here, 2)} times as much. "
+        f"{count} sites that add up shares of noise move their mean by {rounded(here, 2)}; one site alone moves its "
+        "own "
+        f"by {rounded(alone, 2)}, {rounded(alone / here, 2)} times as much. "
     )
     if colluders == 0:
         sentence += "That is one curator's noise, and there is no curator."
     else:
         colluding = plural(min(colluders, count - 1), "colluding site")
-        sentence += f"Allowing for {colluding} makes the noise {figure(here * count * _SITE, 3)} times a curator's."
+        sentence += f"Allowing for {colluding} makes the noise {rounded(here * count * _SITE, 3)} times a curator's."
     curves = {
         "a study of sites": error(counts),
         "one curator of all": 1 / (counts * _SITE),
@@ -176,12 +178,12 @@ def questions(mu: float, asked: int) -> LessonCurve:
     if here <= moment:
         sentence = (
             f"For {plural(asked, 'question')} a release for each is better: {_errors(here)} off, against "
-            f"{figure(moment, 2)}."
+            f"{rounded(moment, 2)}."
         )
     else:
         sentence = (
-            f"{plural(asked, 'question')}, a release for each, mu = {figure(mu)} in all: {_errors(here)} off. "
-            f"One moment for all: {figure(moment, 2)}, and the next question is free."
+            f"{plural(asked, 'question')}, a release for each, mu = {rounded(mu)} in all: {_errors(here)} off. "
+            f"One moment for all: {rounded(moment, 2)}, and the next question is free."
         )
     curves = {
         "a release for each question": np.array([_expected("joint-pmt", mu / math.sqrt(k)) for k in counts]),
@@ -192,7 +194,7 @@ def questions(mu: float, asked: int) -> LessonCurve:
 
 def _errors(size: float) -> str:
     """Return so many standard errors in words."""
-    number = figure(size, 2)
+    number = rounded(size, 2)
     return f"{number} standard error{'' if number == '1' else 's'}"
 
 

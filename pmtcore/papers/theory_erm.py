@@ -17,7 +17,7 @@ from pmtcore.glm.losses import LOGISTIC
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.mechanisms.perturbed import draw
-from pmtcore.mechanisms.truncation import bounded
+from pmtcore.mechanisms.truncation import truncate_within
 from pmtcore.papers.gallery.erm import Draw, table4
 from pmtcore.papers.theory import Bound
 
@@ -92,7 +92,7 @@ def _excess(
     drawn: Draw, epsilon: float, delta: float, lam: float, *, trials: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return excess risk (t,), Lemma 7's bound on it (t,), and the factor by which Theorem 8 multiplies the noise."""
-    data = Data(LOGISTIC, bounded(drawn.x, drawn.longest), drawn.y)
+    data = Data(LOGISTIC, truncate_within(drawn.x, drawn.longest), drawn.y)
     n, p = drawn.x.shape
     terms = _terms(drawn, epsilon)
     b = draw(equation_4(terms, _SHARE * epsilon, delta), SeededNoise(seed, 3), trials, p)

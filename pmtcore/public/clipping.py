@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from pmtcore.base.distributions import chi2
-from pmtcore.base.symmetric import mirrored
+from pmtcore.base.symmetric import symmetric_from_lower
 from pmtcore.mechanisms.noise import sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
 from pmtcore.public.gaussian_update import conflict_inflation, is_conflict
@@ -412,7 +412,7 @@ def _inverse_gram(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     inverse, singular = dpotri(factor, lower=True) if not failed else (gram, True)
     if failed or singular:
         return np.asarray(np.linalg.pinv(gram, hermitian=True))
-    return mirrored(np.tril(inverse))
+    return symmetric_from_lower(np.tril(inverse))
 
 
 def _priced(rows: np.ndarray, weights: np.ndarray) -> tuple[float, float]:

@@ -7,7 +7,8 @@ A prior ``x ~ N(0, V)`` from public rows meets a released statistic ``e = A x + 
 Where the private rows are no sample of the public population, V is too small and e is longer than S allows. Then V is
 inflated until it explains e. False alarms increase the prior variance by about ``FALSE_ALARMS`` of itself in the mean.
 The difference of two released gradients is a secant: it observes the curvature along the step between them, and so
-corrects what truncation removed from a released curvature (:func:`raised`) and the noise on it (:func:`secant_update`;
+corrects what truncation removed from a released curvature (:func:`raise_curvatures`)
+and the noise on it (:func:`secant_update`;
 proofs/radius.md, 5.1).
 """
 
@@ -147,7 +148,7 @@ def conflict_inflation(ratio: np.ndarray, share: np.ndarray, entries: float, pri
     return np.where(conflict, explained, np.maximum(1 + weight * (explained - 1), 1.0))
 
 
-def raised(
+def raise_curvatures(
     curvature: np.ndarray,
     step: np.ndarray,
     difference: np.ndarray,

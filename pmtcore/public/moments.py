@@ -74,7 +74,7 @@ def conditioning(moment: np.ndarray) -> Conditioning:
     return Conditioning(np.linalg.eigvalsh(moment))
 
 
-def joint(features: np.ndarray, response: np.ndarray) -> np.ndarray:
+def joint_rows(features: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Return rows ``z = (x, y)``, (k, d + 1), the response last."""
     return np.column_stack([features, response])
 
@@ -405,8 +405,8 @@ class PublicData:
         inner_out = np.minimum(inner_out, inner * self.largest_growth)
         features = z[:, : self.d] * np.sqrt(inner_out / np.maximum(inner, 1e-300))[:, None]
         if self.around is not None:
-            return joint(features, z[:, -1] / np.maximum(1 - self.around.leverage, _LEAST_SLACK))
-        return joint(features, np.sign(z[:, -1]) * np.sqrt(np.maximum(residual_square, 0.0)))
+            return joint_rows(features, z[:, -1] / np.maximum(1 - self.around.leverage, _LEAST_SLACK))
+        return joint_rows(features, np.sign(z[:, -1]) * np.sqrt(np.maximum(residual_square, 0.0)))
 
     @property
     def largest_growth(self) -> float:
@@ -568,7 +568,7 @@ def public_from_rows(
         raise InputError(PublicMessage.TOO_FEW_ROWS, rows=m, count=d, limit=d + 1)
     labelled = response is not None
     linear = labelled and family is GAUSSIAN
-    rows = joint(features, np.zeros(m) if response is None else response)
+    rows = joint_rows(features, np.zeros(m) if response is None else response)
     columns = rows[:, : d + linear]
     scale = column_scale(columns, names, target)
     stack = columns / scale / math.sqrt(m)
@@ -617,4 +617,4 @@ def public_from_moment(
 
 def private_joint_moment(rows: PrivateRows) -> Private[np.ndarray]:
     """Sum over blocks of ``z z'``, exact and private: for the curator and for the lab."""
-    return rows.sum(lambda x, y: (z := joint(x, y)).T @ z)
+    return rows.sum(lambda x, y: (z := joint_rows(x, y)).T @ z)

@@ -18,7 +18,7 @@ from scipy.linalg import solve_triangular
 
 from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows
-from pmtcore.mechanisms.truncation import bounded, length_weights, squared_norms
+from pmtcore.mechanisms.truncation import length_weights, squared_norms, truncate_within
 from pmtcore.public.clipping import candidate_bounds, moment_only_ball, squared_bias
 from pmtcore.public.moments import PublicData, whiten
 
@@ -71,7 +71,7 @@ class Clip:
             features: whitened features (k, d).
             response: responses (k,).
         """
-        features = bounded(features, _LENGTH_CAP)
+        features = truncate_within(features, _LENGTH_CAP)
         factor, weights = self.factors(np.sqrt(squared_norms(features)))
         return Rows(features * factor[:, None], response, weights)
 

@@ -40,7 +40,7 @@ class Expected(JsonFields):
     megabytes: float
 
 
-def expected(plan: Plan, public: PublicData, n: int, keeps: int | None = None) -> Expected:
+def predict_duration(plan: Plan, public: PublicData, n: int, keeps: int | None = None) -> Expected:
     """Predict time and memory of a release of n rows, from runs of a fraction of a second that read no private row.
 
     Rows are drawn with the public second moment; their values decide neither time nor memory. The runs keep their rows

@@ -20,7 +20,7 @@ from pmtcore.base.messages import (
     number_between,
     whole_number_between,
 )
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import rounded
 from pmtcore.base.steps import Steps
 from pmtcore.methods.parameters import Parameters
 from pmtcore.methods.registry import (
@@ -30,7 +30,7 @@ from pmtcore.methods.registry import (
     method,
     methods_for,
     of_role,
-    recommended,
+    recommended_method,
 )
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import PublicData
@@ -159,7 +159,7 @@ def may_be_planned(entry: Method) -> bool:
     return sound and entry.gives_coefficients and entry.same_target and entry.predicts
 
 
-def plannable(public: PublicData, among: Collection[str] | None = None) -> list[str]:
+def methods_with_predictions(public: PublicData, among: Collection[str] | None = None) -> list[str]:
     """Return the ids of sound methods that predict their errors from these public data.
 
     Args:
@@ -202,11 +202,11 @@ def plan(
     mus = list(dict.fromkeys(mus))
     if len(mus) > _MOST_BUDGETS:
         raise InputError(ReleaseMessage.TOO_MANY_BUDGETS, count=len(mus), limit=_MOST_BUDGETS)
-    chosen = plannable(public) if ids is None else ids
-    return [planned(public, n, id, mu, parameters=(parameters or {}).get(id)) for id in chosen for mu in mus]
+    chosen = methods_with_predictions(public) if ids is None else ids
+    return [predict_method(public, n, id, mu, parameters=(parameters or {}).get(id)) for id in chosen for mu in mus]
 
 
-def ranked(plans: Sequence[Planned], first: str) -> list[str]:
+def ranked_methods(plans: Sequence[Planned], first: str) -> list[str]:
     """Return the methods of a plan: the first one, then by the median predicted half-width at the largest budget.
 
     Methods that protect the responses alone come last: they are no rivals of those that protect rows.
@@ -217,7 +217,7 @@ def ranked(plans: Sequence[Planned], first: str) -> list[str]:
 
 
 @computed_once(most=1000)  # each entry is a few vectors (d,)
-def planned(public: PublicData, n: int, id: str, mu: float, *, parameters: Parameters | None = None) -> Planned:
+def predict_method(public: PublicData, n: int, id: str, mu: float, *, parameters: Parameters | None = None) -> Planned:
     """Predict the errors of one method at one budget, with these parameters or its default ones.
 
     Results are cached, since several pages, and all sessions with the same public data, use them.
@@ -264,7 +264,7 @@ def typical_ratio(errors: np.ndarray, others: np.ndarray) -> float:
     return float(np.median(errors / np.maximum(others, 1e-300)))
 
 
-def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
+def narrowest_plan(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
     """Return the plan with the smallest median standard error relative to mine, if it is narrower by more than a tenth.
 
     Excluded are methods that protect less than mine, and methods whose prediction omits a part of the error.
@@ -300,7 +300,7 @@ def budget_for(
     parameters: Parameters | None = None,
 ) -> float | None:
     """Return the smallest total budget at which the predicted 95 % half-width is met; ``None`` where none is enough."""
-    j = index(public, coefficient)
+    j = coefficient_index(public, coefficient)
     number_between("width", half_width, 1e-300, 1e300)
     mus = np.geomspace(1e-3, MU_RANGE[1] / 10, _BUDGETS_TRIED)
     return _first(mus, lambda mu: _half(public, n, id, mu, j=j, parameters=parameters) <= half_width)
@@ -316,7 +316,7 @@ def rows_for(
     parameters: Parameters | None = None,
 ) -> int | None:
     """Return the smallest number of private rows at which the predicted 95 % half-width is met."""
-    j = index(public, coefficient)
+    j = coefficient_index(public, coefficient)
     sizes = np.geomspace(public.d + 2, 1e9, 2 * _BUDGETS_TRIED)
     rows = _first(sizes, lambda n: _half(public, math.ceil(n), id, mu, j=j, parameters=parameters) <= half_width)
     return None if rows is None else math.ceil(rows)
@@ -326,7 +326,7 @@ def verdict(public: PublicData, n: int, mu: float, id: str, *, parameters: Param
     """Say in one sentence whether private rows can help at this budget."""
     if method(id).role == "public":
         return Note(PlanVerdict.IS_PUBLIC_FIT)
-    return verdict_of(public, planned(public, n, id, mu, parameters=parameters))
+    return verdict_of(public, predict_method(public, n, id, mu, parameters=parameters))
 
 
 def verdict_of(public: PublicData, mine: Planned) -> str:
@@ -366,11 +366,11 @@ def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str
         ratio = typical_ratio(prediction.median_total, alone.total)
     else:
         ends = None
-    times = figure(1 / max(ratio, 1e-300), 2)
+    times = rounded(1 / max(ratio, 1e-300), 2)
     if ends is None:
         return ratio, Phrase.TIMES_AS_PRECISE.sentence(value=times), ""
     best, worst = (1 / max(typical_ratio(end, alone.total), 1e-300) for end in ends)
-    least, most = figure(worst, 2), figure(best, 2)
+    least, most = rounded(worst, 2), rounded(best, 2)
     if best > _FAR_APART * worst:
         return ratio, Phrase.RANGE_OF_PRECISION.sentence(low=least, high=most), PlanVerdict.EIGHT_OF_TEN.sentence()
     outcomes = PlanVerdict.HALF_OR_WORSE if worst < 1 else PlanVerdict.HALF_IN_RANGE
@@ -403,7 +403,7 @@ def _first(values: np.ndarray, enough: Callable[[float], bool]) -> float | None:
     return b
 
 
-def index(public: PublicData, coefficient: str) -> int:
+def coefficient_index(public: PublicData, coefficient: str) -> int:
     """Return the position of a coefficient by its name.
 
     Raises:
@@ -434,7 +434,7 @@ class Curves(Steps):
     def __init__(self, public: PublicData, n: int, ladder: Iterable[float] = LADDER) -> None:
         self.public, self.n = public, n
         self.ladder = tuple(sorted(ladder))
-        best = recommended(public).id
+        best = recommended_method(public).id
         candidates = [entry for entry in methods_for(public) if may_be_planned(entry)]
         self._candidates = sorted(candidates, key=lambda entry: entry.id != best)
         self._predictions: dict[tuple[str, float], Planned] = {}
@@ -481,7 +481,7 @@ class Curves(Steps):
             InputError: the method has no prediction for these public data.
         """
         if (id, mu) not in self._predictions:
-            self._predictions[id, mu] = planned(self.public, self.n, id, mu)
+            self._predictions[id, mu] = predict_method(self.public, self.n, id, mu)
         return self._predictions[id, mu]
 
     def at_budget(self, mu: float) -> list[Planned]:
@@ -499,7 +499,7 @@ class Curves(Steps):
 
         ``None`` where the largest budget is not enough; the smallest budget where that is already enough.
         """
-        j = index(self.public, coefficient)
+        j = coefficient_index(self.public, coefficient)
         curve = [(point.mu, point.half_width(j)) for point in self.drawn() if point.method == id]
         for (below, wide), (mu, width) in zip([(0.0, math.inf), *curve], curve, strict=False):
             if width <= half_width:

@@ -12,11 +12,11 @@ import numpy as np
 from pmtcore import __version__
 from pmtcore.accounting.budgets import Guarantee, Neighbours, Spend, unit_of
 from pmtcore.base.bands import Bands
-from pmtcore.base.exports import plain
+from pmtcore.base.exports import plain_json
 from pmtcore.base.json_fields import OPTIONAL, JsonFields
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.release_record import ReleaseRecord
-from pmtcore.base.symmetric import from_lower_triangle, lower_triangle, mirrored
+from pmtcore.base.symmetric import from_lower_triangle, lower_triangle, symmetric_from_lower
 from pmtcore.methods.facts import Facts
 
 
@@ -78,7 +78,7 @@ class Release:
 
     def __post_init__(self) -> None:
         for name, value in [*self.released.items(), *self.parameters.items()]:
-            plain(value, name)
+            plain_json(value, name)
 
     def as_dict(self) -> ReleaseRecord:
         """Return the machine-readable record, plain JSON types only."""
@@ -96,16 +96,16 @@ class Release:
             "bands": {} if self.bands is None else dict(zip(self.names, self.bands.rows(), strict=True)),
             "guarantee": self.guarantee.as_dict(),
             "guarantee_in_words": self.guarantee.words,
-            "parameters": plain(dict(self.parameters)),
+            "parameters": plain_json(dict(self.parameters)),
             "n": self.n,
             "public_rows": self.public_rows,
             "seed": self.seed,
             "parts": [part.as_dict() for part in self.parts],
-            "public": plain({**self.facts.as_dict(), **self.public.as_dict()}),
-            "released": plain(dict(self.released)),
+            "public": plain_json({**self.facts.as_dict(), **self.public.as_dict()}),
+            "released": plain_json(dict(self.released)),
             "notes": list(self.notes),
             "inference": self._inference(),
-            "design": plain(dict(self.design)),
+            "design": plain_json(dict(self.design)),
             "rows_disagree": self.disagrees,
         }
         if self.exact_figures_shown is not None:
@@ -146,26 +146,26 @@ class Release:
     @property
     def modelled(self) -> str:
         """Return the modelled response: the target, or for labels the level whose probability is modelled."""
-        return modelled(self.target, self.public.positive)
+        return modelled_response(self.target, self.public.positive)
 
     def _inference(self) -> dict[str, Any]:
         """Return the centres of the intervals, their degrees of freedom, and the covariance of each error part."""
         bands = self.bands
         if bands is None or bands.centre is None or bands.freedom is None:
             return {}
-        fields = {"centre": plain(bands.centre), "freedom": plain(bands.freedom)}
+        fields = {"centre": plain_json(bands.centre), "freedom": plain_json(bands.freedom)}
         if bands.covariance is not None and len(self.names) <= _MOST_COVARIANCES:
             fields["covariance"] = {part: lower_triangle(matrix) for part, matrix in bands.covariance.items()}
         return fields
 
 
-def modelled(target: str, positive: str | None) -> str:
+def modelled_response(target: str, positive: str | None) -> str:
     """Return the modelled response in words: ``price``, or ``price = “low”`` for a label.
 
     The level is always quoted, so that it stands apart from the words around it and a sign such as ``>`` in it is not
     taken for a part of the equation.
 
-    >>> modelled("price", "low"), modelled("quality", None), modelled("income", ">50K")
+    >>> modelled_response("price", "low"), modelled_response("quality", None), modelled_response("income", ">50K")
     ('price = “low”', 'quality', 'income = “>50K”')
     """
     return target if positive is None else f"{target} = “{positive}”"
@@ -194,7 +194,7 @@ def bands_of(record: ReleaseRecord) -> Bands | None:
         freedom=None if "freedom" not in inference else np.asarray(inference["freedom"], dtype=float),
         covariance=None
         if covariance is None
-        else {part: mirrored(from_lower_triangle(v, len(rows))) for part, v in covariance.items()},
+        else {part: symmetric_from_lower(from_lower_triangle(v, len(rows))) for part, v in covariance.items()},
     )
 
 

@@ -17,7 +17,7 @@ from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases.release import Recorded, Request, admit, recorded_release, spend_of, tables_digest
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.fingerprint import hash_cells
 from pmtcore.tables.named import NamedTable
 from pmtcore.tables.problem import Problem, default_choices, prepare
 from pmtcore.tables.schema import Schema
@@ -99,18 +99,18 @@ def register(
     entry = Registered(name, read_path(private, "private"), shown, unit, second, declared)
     entry.problem(entry.first)
     key, most_rows = ledger.fingerprint_key, ledger.most_rows_hashed
-    ledger.admit(name, hashed(entry.private, key, declared.dialect, most_rows=most_rows))
+    ledger.admit(name, hash_cells(entry.private, key, declared.dialect, most_rows=most_rows))
     fields = {"private": str(private), "public": str(public), "unit": unit.as_dict(), "second": second}
     ledger.note(name, "register", {**fields, "schema": declared.as_dict()}, by=actor.name, role=actor.role_name)
     ledger.cap(name, cap, by=actor.name, role=actor.role_name)
 
 
-def registered(actor: Actor, ledger: Ledger) -> list[str]:
+def registered_names(actor: Actor, ledger: Ledger) -> list[str]:
     """Return the names of the data sets that an actor may choose from."""
     return sorted(ledger.registered()) if actor.may(Action.USE_REGISTERED) else []
 
 
-def opened(actor: Actor, ledger: Ledger, name: str) -> Registered:
+def open_registered(actor: Actor, ledger: Ledger, name: str) -> Registered:
     """Open a registered data set.
 
     Raises:
@@ -202,7 +202,7 @@ def carry_out(actor: Actor, ledger: Ledger, key: str, source: NoiseSource) -> Re
     if pending.state == "declined":
         raise InputError(ReleaseMessage.DECLINED, reason=pending.reason)
     fields = pending.fields
-    problem = opened(actor, ledger, pending.dataset).problem(Choices.from_dict(fields.get("choices", {})))
+    problem = open_registered(actor, ledger, pending.dataset).problem(Choices.from_dict(fields.get("choices", {})))
     request = request_of(pending)
     return recorded_release(
         problem, request, source, ledger, dataset=pending.dataset, key=key, purpose=fields["purpose"], by=actor.name

@@ -20,7 +20,7 @@ from pmtcore.accounting.budgets import (
     pure_epsilon,
     reporting_delta,
 )
-from pmtcore.base.exports import plain
+from pmtcore.base.exports import plain_json
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import (
     InputError,
@@ -36,21 +36,21 @@ from pmtcore.base.messages import (
 )
 from pmtcore.base.private_rows import PassObserver
 from pmtcore.base.release_record import ReleaseRecord
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.strict_json import parse_json
 from pmtcore.ledger.account import SpendFields, spend_fields
 from pmtcore.ledger.fingerprint import FEWEST_TO_TELL
 from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters
-from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, make_parameters, method, recommended
+from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, make_parameters, method, recommended_method
 from pmtcore.public.shrinkage import strongest_shrinkage
 from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence, without_text
 from pmtcore.releases.planning import NO_GAIN, beside_public, public_alone, with_common_sampling
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import PublicFacts, Release
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.fingerprint import content_digest, hashed, public_digest
+from pmtcore.tables.fingerprint import content_digest, hash_cells, public_digest
 from pmtcore.tables.named import is_demo
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.sources import has_digest_at_hand
@@ -89,7 +89,7 @@ class Request:
         return {
             "method": self.method,
             "mu": self.budget.mu,
-            "parameters": plain(dict(self.parameters)),
+            "parameters": plain_json(dict(self.parameters)),
             "delta": self.delta,
             **({"rows_per_person": self.rows_per_person} if self.rows_per_person > 1 else {}),
         }
@@ -123,7 +123,7 @@ def request_from_json(data: bytes) -> Request:
         InputError: not JSON, not one object, or a field that :meth:`Request.from_dict` refuses.
     """
     with reraised_as(InputError(ReleaseMessage.CONFIGURATION_NOT_JSON)):
-        fields = parsed(data)
+        fields = parse_json(data)
     if not isinstance(fields, dict):
         raise InputError(ReleaseMessage.CONFIGURATION_FORM)
     return Request.from_dict(fields)
@@ -301,7 +301,7 @@ def recorded_release(
             return Recorded(earlier.record, earlier.dataset, key, Release.from_dict(earlier.record))
         with after_spend(place):
             try:
-                made = once_recorded(
+                made = without_unrecorded_reason(
                     release(problem, request, source, progress, exact_figures_shown=exact_figures_shown)
                 )
             except BaseException as error:
@@ -410,7 +410,7 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
     if mark is None or mark not in _ADMITTED:
         numeric = () if problem.coder is None else problem.coder.numbers
         key, most_rows, parsed = ledger.fingerprint_key, ledger.most_rows_hashed, problem.parsed
-        cells = hashed(
+        cells = hash_cells(
             *(table, key, problem.dialect),
             watch=watch,
             most_rows=most_rows,
@@ -438,7 +438,7 @@ def refuse_known_public_rows(problem: Problem, ledger: Ledger) -> None:
     public = problem.public_table
     if public is None or problem.choices.overlap or problem.lab_reasons:
         return
-    cells = hashed(public, ledger.fingerprint_key, problem.dialect, most_rows=ledger.most_rows_hashed)
+    cells = hash_cells(public, ledger.fingerprint_key, problem.dialect, most_rows=ledger.most_rows_hashed)
     if known := ledger.with_rows_of(cells):
         raise InputError(ReleaseMessage.PUBLIC_ROWS_ARE_PRIVATE, datasets=sorted(known))
 
@@ -465,7 +465,7 @@ def _room(d: int) -> int:
     return 4_096 + 1_500 * d + 90 * d * d
 
 
-def once_recorded(release: Release) -> Release:
+def without_unrecorded_reason(release: Release) -> Release:
     """Return a release without the reason that its spend is not recorded; sound where no other reason is left."""
     reasons = tuple(reason for reason in release.standing_reasons if kind_of(reason) is not LabReason.UNRECORDED)
     if reasons:
@@ -501,7 +501,7 @@ def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Pl
     parameters = make_parameters(entry, request.parameters)
     plan = entry.plan(problem.public, problem.private.n, request.budget, parameters)
     if problem.choices.cluster and not plan.clusters_errors:
-        other = recommended(problem.public).id
+        other = recommended_method(problem.public).id
         raise InputError(ReleaseMessage.METHOD_WITHOUT_CLUSTERS, method=entry.id, methods=[other])
     # Removing a person's rows shifts the positions of all later rows (proofs/rows.md, 20).
     if problem.unit is not None and plan.noise_by_place:
@@ -542,7 +542,7 @@ def _cautions(problem: Problem, entry: Method, guarantee: Guarantee) -> tuple[st
         notes += (Note(TableNote.LARGE_DELTA, delta=guarantee.delta, rows=problem.private.n, usual=usual),)
     family = problem.public.family
     if family.id in entry.behind_public_fit:
-        other = recommended(problem.public).id
+        other = recommended_method(problem.public).id
         notes += (Note(TableNote.METHOD_BEHIND_PUBLIC_FIT, method=entry.id, family=family.title, methods=[other]),)
     return notes
 

@@ -27,7 +27,7 @@ LOSSES: dict[str, Loss] = {
 }
 TITLES = {id: loss.title for id, loss in LOSSES.items()}
 RELATIONS = {entry.value: entry for entry in Neighbours}
-__all__ = ["CHOICES", "LOSSES", "RELATIONS", "TITLES", "BudgetSplit", "RetrievalPlan", "retrieved"]
+__all__ = ["CHOICES", "LOSSES", "RELATIONS", "TITLES", "BudgetSplit", "RetrievalPlan", "retrieved_epsilon"]
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _words(promise: ApproxDP) -> str:
     return f"epsilon = {promise.epsilon:.4g}" + (f", delta = {promise.delta:.3g}" if promise.delta else ", pure")
 
 
-def retrieved(account: Account) -> float:
+def retrieved_epsilon(account: Account) -> float:
     """Return the total epsilon that the releases of an account retrieved."""
     records = [entry.record for entry in account.entries if entry.record is not None]
     return math.fsum(float(record["public"].get("retrieved_epsilon", 0.0)) for record in records)

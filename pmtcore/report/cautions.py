@@ -9,12 +9,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pmtcore.base.messages import Note, TableNote, kind_of, listed
-from pmtcore.base.numbers import count, day_words, figure
+from pmtcore.base.messages import Note, TableNote, kind_of, quoted_names
+from pmtcore.base.numbers import count, date_of_day, rounded
 from pmtcore.public.shrinkage import strongest_shrinkage
 from pmtcore.report.words import date_columns, filled_words, gaps_words, reference_levels
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.findings import as_unknown, missing_categories
+from pmtcore.tables.findings import missing_as_level, missing_categories
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import MomentTable, Table
 
@@ -55,7 +55,7 @@ def filled_gaps(problem: Problem, public: Table | MomentTable) -> str:
     for one in coder.features:  # a cell that cannot be read is a gap too
         cells = public.column(one.name).combine_chunks()
         missing[one.name] = int(np.sum(one.encode(cells, coder.decimal)[1].missing))
-        median = day_words(one.fill) if one.name in dates else figure(one.fill)
+        median = date_of_day(one.fill) if one.name in dates else rounded(one.fill)
         values[one.name] = repr(references[one.name]) if one.name in references else f"its public median, {median}"
     # Texts that are no gap elsewhere are named.
     unread = [
@@ -82,7 +82,7 @@ def public_rows_words(problem: Problem, public: Table | MomentTable) -> str:
 def _lacking(problem: Problem, columns: Sequence[str]) -> str:
     """Say what rows lack that no policy fills: a response is missing, a category may be too rare as well."""
     rare = [name for name in columns if name != problem.public.target]
-    return f"a rare or missing {listed(columns)}" if rare else f"no {listed(columns)}"
+    return f"a rare or missing {quoted_names(columns)}" if rare else f"no {quoted_names(columns)}"
 
 
 def rows_of_zeros(problem: Problem, public: Table | MomentTable) -> Caution | None:
@@ -96,7 +96,7 @@ def rows_of_zeros(problem: Problem, public: Table | MomentTable) -> Caution | No
     if isinstance(public, Table) and problem.coder is not None:
         names = [one.name for one in problem.coder.features if missing_categories(public, one.name, choices)]
         if names:
-            repairs["Fill numbers, keep missing categories as unknown"] = as_unknown(names, choices).apply(filled)
+            repairs["Fill numbers, keep missing categories as unknown"] = missing_as_level(names, choices).apply(filled)
     return Caution(gaps_words(left_out / known), repairs)
 
 
@@ -115,7 +115,7 @@ def _decisive_penalty(problem: Problem) -> Caution | None:
     if pull is None:
         return None
     smaller = replace(problem.choices, lam=pull.penalty)
-    return Caution(pull.note, {f"Take penalty {figure(pull.penalty)}": smaller})
+    return Caution(pull.note, {f"Take penalty {rounded(pull.penalty)}": smaller})
 
 
 def cautions(problem: Problem, public: Table | MomentTable) -> Sequence[Caution]:

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 from pmtcore.accounting.budgets import Neighbours, neighbouring_tables, of_person, only_responses, person_note, unit_of
-from pmtcore.base.numbers import figure, listing, power_of_ten
+from pmtcore.base.numbers import join_names, power_of_ten, rounded
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.methods.registry import method
 
@@ -31,7 +31,7 @@ def proof_words(id: str) -> str:
     >>> proof_words("joint-pmt"), proof_words("public-only")
     ('docs/proofs: radius.md and noise.md', 'docs/proofs: baselines.md')
     """
-    return f"docs/proofs: {listing([f'{page}.md' for page in method(id).claim.proofs or ('index',)])}"
+    return f"docs/proofs: {join_names([f'{page}.md' for page in method(id).claim.proofs or ('index',)])}"
 
 
 def checklist(record: ReleaseRecord) -> list[tuple[str, str]]:
@@ -58,8 +58,8 @@ def checklist(record: ReleaseRecord) -> list[tuple[str, str]]:
         "counted": "persons in the private table" if unit.column else "private rows",
         "relation": relation.value,
         "tables": neighbouring_tables(relation, unit),
-        "mu": figure(person["mu"], 4),
-        "epsilon": figure(person["epsilon"], 4),
+        "mu": rounded(person["mu"], 4),
+        "epsilon": rounded(person["epsilon"], 4),
         "delta": power_of_ten(person["delta"]),
         "note": f" ({note})" if note else "",
         "title": entry.title,

@@ -12,8 +12,8 @@ from functools import partial
 from pmtcore.accounting.budgets import of_person
 from pmtcore.base.exports import json_text
 from pmtcore.base.messages import InputError
-from pmtcore.base.numbers import figure, unbroken
-from pmtcore.base.paths import proofs
+from pmtcore.base.numbers import rounded, unbroken
+from pmtcore.base.paths import proofs_folder
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import Account, Entry
 from pmtcore.ledger.log import Ledger, default_url
@@ -21,9 +21,9 @@ from pmtcore.methods.registry import method
 from pmtcore.releases.record import Release
 from pmtcore.report import deployment, reproduce
 from pmtcore.report.figures.release import coefficients_table
-from pmtcore.report.html import drawing_file, embedded, file_name, report
+from pmtcore.report.html import drawing_file, embedded_report, file_name, report
 from pmtcore.report.names import title
-from pmtcore.report.sheet import csv
+from pmtcore.report.sheet import csv_text
 
 # Date of each member of an archive, so that the same release always gives the same bytes.
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
@@ -51,7 +51,7 @@ class FiledRelease:
     def words(self) -> str:
         """Return a label that distinguishes the release in a list."""
         spent = of_person(self.record["guarantee"])["mu"] if self.entry is None else self.entry.mu
-        mu = unbroken(f"mu = {figure(spent, 4)}")
+        mu = unbroken(f"mu = {rounded(spent, 4)}")
         if self.entry is None:
             return f"this session, in no ledger · {title(self.record['method'])} · {mu} · {self.record['target']}"
         when = self.entry.at[:16].replace("T", " ")
@@ -64,7 +64,7 @@ class FiledRelease:
 
     def embedded(self) -> str:
         """Return its report as a part of a page."""
-        return embedded(*self._arguments(), answers=self.answers, table=self.table)
+        return embedded_report(*self._arguments(), answers=self.answers, table=self.table)
 
     def _arguments(self) -> tuple[ReleaseRecord, dict[str, object] | None, str | None]:
         if self.account is None:
@@ -82,7 +82,7 @@ class FiledRelease:
         if (drawing := re.search(r"<svg .*?</svg>", text, flags=re.DOTALL)) is not None:
             members["coefficients.svg"] = drawing_file(drawing.group())
         for page in method(self.record["method"]).claim.proofs or ("index",):
-            members[f"proofs/{page}.md"] = (proofs() / f"{page}.md").read_text(encoding="utf-8")
+            members[f"proofs/{page}.md"] = (proofs_folder() / f"{page}.md").read_text(encoding="utf-8")
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, member in members.items():
@@ -164,7 +164,9 @@ def _for_a_repetition(release: Release, request: dict[str, object], filed: Filed
     record, entry = filed.record, filed.entry
     at, purpose = ("", "") if entry is None else (entry.at, entry.purpose)
     if release.names:
-        yield Download("Coefficients (CSV)", "coefficients.csv", "text/csv", lambda: csv(coefficients_table(release)))
+        yield Download(
+            "Coefficients (CSV)", "coefficients.csv", "text/csv", lambda: csv_text(coefficients_table(release))
+        )
     yield Download("Configuration (JSON)", "request.json", "application/json", lambda: json.dumps(request))
     yield Download("Python script", "release.py", "text/x-python", lambda: reproduce.script(record))
     yield Download("Notebook", "release.ipynb", "application/x-ipynb+json", lambda: reproduce.notebook(record))

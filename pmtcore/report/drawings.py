@@ -9,9 +9,9 @@ import numpy as np
 
 from pmtcore.accounting.budgets import attacker_power, detected_percent
 from pmtcore.base.escaping import html as escape
-from pmtcore.base.numbers import figure, with_equal_decimals
+from pmtcore.base.numbers import rounded, with_equal_decimals
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.releases.record import modelled
+from pmtcore.releases.record import modelled_response
 from pmtcore.report.rows import (
     BAND_OF_ALL,
     axis_ends,
@@ -122,7 +122,7 @@ def forest(release: Mapping[str, Any]) -> str:
         if len(shown) + len(told) < _LETTERS - _APART:
             lines.append(f'<text x="{_WIDTH - _EDGE}" y="{y - 10}" text-anchor="end" {_ON_WHITE}>{told}</text>')
     lines += [f'<text x="{x(mark):.1f}" y="{foot + 16}" text-anchor="middle">{number(mark)}</text>' for mark in marks]
-    of = SCALES.get(release["public"].get("family", ""), "") + modelled(
+    of = SCALES.get(release["public"].get("family", ""), "") + modelled_response(
         str(release["target"]), release["public"].get("positive")
     )
     title = f"change of {of} for {step_words(names, zero_one)};"
@@ -161,4 +161,4 @@ def number(value: object) -> str:
     """Write a figure in four digits, escaped."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return escape(str(value))
-    return figure(value, 4) if math.isfinite(value) else "unknown"
+    return rounded(value, 4) if math.isfinite(value) else "unknown"

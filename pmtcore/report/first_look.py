@@ -14,7 +14,7 @@ from typing import final
 from pmtcore.auditing.comparison import Comparison, Summary
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import GAUSSIAN
-from pmtcore.methods.registry import methods_for, recommended
+from pmtcore.methods.registry import methods_for, recommended_method
 from pmtcore.report.figures.compare import DISTANCE, TYPICAL
 from pmtcore.tables.problem import Problem
 
@@ -46,7 +46,7 @@ class QuickComparison:
         return TYPICAL if self.typical else DISTANCE
 
 
-def remembered(mark: tuple[str, ...]) -> QuickComparison | None:
+def cached_first_look(mark: tuple[str, ...]) -> QuickComparison | None:
     """Return the figures of an earlier session, if they are still cached."""
     return _kept.get(mark)
 
@@ -73,7 +73,7 @@ def first_look(problem: Problem) -> QuickComparison:
     A Euclidean distance is dominated by the coefficients of collinear columns, and would disagree with the page Plan.
     """
     chosen = [
-        recommended(problem.public).id,
+        recommended_method(problem.public).id,
         *(entry.id for entry in methods_for(problem.public) if entry.at_first),
     ]
     linear = problem.public.family is GAUSSIAN

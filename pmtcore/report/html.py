@@ -1,8 +1,8 @@
 """One self-contained HTML file for stakeholders: works offline, prints well, holds public and released figures only.
 
 Made from the plain record of a release (what ``release --json`` prints and the ledger keeps), so it can be made
-again from the ledger. A lab release says so at the top. :func:`embedded` gives it as a part of a page that has a title
-of its own.
+again from the ledger. A lab release says so at the top. :func:`embedded_report` gives it as a part of a page that has
+a title of its own.
 """
 
 import base64
@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 
 from pmtcore.accounting.budgets import Neighbours, of_person, only_responses, person_note, unit_of
-from pmtcore.auditing.audits import stored
+from pmtcore.auditing.audits import latest_record
 from pmtcore.base.escaping import html as escape
-from pmtcore.base.exports import plain
-from pmtcore.base.numbers import figure, percent, plural, power_of_ten, unbroken, with_equal_decimals
+from pmtcore.base.exports import plain_json
+from pmtcore.base.numbers import percent, plural, power_of_ten, rounded, unbroken, with_equal_decimals
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.releases.record import modelled
+from pmtcore.releases.record import modelled_response
 from pmtcore.report import glossary
 from pmtcore.report.checklist import checklist, proof_words
 from pmtcore.report.drawings import curve, forest, number, table
@@ -41,14 +41,14 @@ from pmtcore.report.statistics import (
     SCALES,
     SOURCES,
     TITLES,
-    aside_words,
     disagreement_of,
+    off_centre_words,
     penalty_words,
     released_titles,
-    shortened,
     title,
     titles_behind,
     titles_behind_bands,
+    truncated_shares,
     truncation_of,
 )
 from pmtcore.report.strength import beside_deployments, strength, unprotected_words
@@ -84,8 +84,8 @@ def report(
     Raises:
         TypeError: a private figure is among the fields.
     """
-    fields = plain(dict(record))
-    book = None if account is None else plain(dict(account))
+    fields = plain_json(dict(record))
+    book = None if account is None else plain_json(dict(account))
     heading = f"Private regression of {escape(_modelled(fields))}"
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -113,7 +113,7 @@ def file_name(record: ReleaseRecord, what: str, ending: str) -> str:
 _NAME_PART = 40  # characters of a part of a file's name
 
 
-def embedded(
+def embedded_report(
     record: ReleaseRecord,
     account: Mapping[str, Any] | None = None,
     head: str | None = None,
@@ -263,7 +263,7 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any], title: str) -> str
 
 def _modelled(record: ReleaseRecord) -> str:
     """Return the modelled response, with the level of a label."""
-    return modelled(str(record["target"]), record["public"].get("positive"))
+    return modelled_response(str(record["target"]), record["public"].get("positive"))
 
 
 def _features(record: ReleaseRecord) -> str:
@@ -318,7 +318,7 @@ def _figures(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _plan(record: ReleaseRecord) -> str:
     """Return the public figures that the plan chose, for readers who repeat or check the release."""
-    facts = [(NAME, escape(share.words)) for share in shortened(record["public"])] + _figures(record["public"])
+    facts = [(NAME, escape(share.words)) for share in truncated_shares(record["public"])] + _figures(record["public"])
     if not facts:
         return ""
     return "<h2>Figures of the plan</h2>\n" + table(
@@ -378,7 +378,7 @@ def _guarantee(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
 
 def _attacked(record: ReleaseRecord) -> str:
     """Return the lower bound of the strongest attack on the method; empty without an attack or without a spend."""
-    audits, at = stored(), record["method"]
+    audits, at = latest_record(), record["method"]
     if record["guarantee"]["mu"] == 0 or audits is None or at not in audits.audits:
         return ""
     one = audits.audits[at]
@@ -386,7 +386,7 @@ def _attacked(record: ReleaseRecord) -> str:
     return (
         f"<p>Beside the proof the method itself, not this release, was attacked with {one.trials:,} releases of two "
         f"tables that are built to be told apart ({escape(audits.computed)}). The strongest attack showed that mu is "
-        f"not below {figure(one.lower_bound)}; a figure above {figure(one.claimed)} {verdict} the claim.</p>\n"
+        f"not below {rounded(one.lower_bound)}; a figure above {rounded(one.claimed)} {verdict} the claim.</p>\n"
     )
 
 
@@ -432,7 +432,7 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     rows, drawn = [], False
     for name, value in record["coefficients"].items():
         band = bands.get(name)
-        more = [figure(band[part], 2) if band and part in band else "" for part in parts]
+        more = [rounded(band[part], 2) if band and part in band else "" for part in parts]
         limited_value = _limited(value, band, 1.0, ratio)
         if ratio and name == INTERCEPT:  # its exponential is the odds where every column is 0, and no ratio
             limited_value = (*limited_value[:-1], _NOT_APPLICABLE)
@@ -451,10 +451,10 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     ]
     told = [penalty_words(record["public"].get("penalty"), record["public"].get("prior_sd")), *record["notes"]]
     if limited:
-        told.insert(0, aside_words(*np.array(limited, dtype=float).T))
+        told.insert(0, off_centre_words(*np.array(limited, dtype=float).T))
     notes = "".join(f"<li>{escape(note)}</li>" for note in told if note)
     notes = f'<ul class="note">{notes}</ul>' if notes else ""
-    extra = [(NAME, escape(share.words)) for share in shortened(record["released"])]
+    extra = [(NAME, escape(share.words)) for share in truncated_shares(record["released"])]
     extra += _figures(record["released"])
     times = (f"{ratio}, with its band",) * bool(ratio)
     steps_of = ("change for a step", "95 % band", *times) if drawn else ()
@@ -491,7 +491,7 @@ def _ratios(three: list[float]) -> list[str]:
 
     A limit is written as 1 only where it is 1, so that a reader sees on which side of 1 it lies.
     """
-    written, half = [figure(each) for each in three], (three[2] - three[1]) / 2
+    written, half = [rounded(each) for each in three], (three[2] - three[1]) / 2
     unclear = len(set(written)) < len(written) or any(
         _rounded_to_one(*each) for each in zip(three, written, strict=True)
     )
@@ -500,7 +500,7 @@ def _ratios(three: list[float]) -> list[str]:
         written = [f"{each:.{places}f}" for each in three]
     for at in (1, 2):
         if _rounded_to_one(three[at], written[at]):
-            written[at] = figure(three[at], 1 - math.floor(math.log10(abs(three[at] - 1))))
+            written[at] = rounded(three[at], 1 - math.floor(math.log10(abs(three[at] - 1))))
     return written
 
 

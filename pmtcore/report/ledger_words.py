@@ -1,6 +1,6 @@
 """Sentences about accounts of the ledger and requests for agreement."""
 
-from pmtcore.base.messages import listed
+from pmtcore.base.messages import quoted_names
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.agreements import PendingRequest
 
@@ -25,7 +25,7 @@ def asked_words(one: PendingRequest) -> str:
     """Return who asked for what, and how it stands."""
     choices, request = one.fields.get("choices", {}), one.fields["request"]
     features = choices.get("features")
-    by = "all columns" if features is None else listed(features)
+    by = "all columns" if features is None else quoted_names(features)
     state = {"asked": "not answered yet", "agreed": f"agreed to by {one.answered_by}"}.get(
         one.state, f"declined by {one.answered_by}: {one.reason}"
     )

@@ -110,14 +110,14 @@ def _released(record: ReleaseRecord) -> Recipe:
     return Recipe(_title(record), note, tuple(_call(record)))
 
 
-def planned(choices: Mapping[str, Any], n: int, method: str, mu: float) -> Recipe:
+def plan_again(choices: Mapping[str, Any], n: int, method: str, mu: float) -> Recipe:
     """Return the plan of a method at a budget; it reads no private row."""
     given = {"n": n, "mu": mu, "method": method, **_tables(choices)}
     title = f"What mu = {mu:g} buys for a regression of {_plain(choices['target'])} by {method}."
     return Recipe(title, "Free: it reads public rows and the number of private ones.", tuple(_lines("plan", given)))
 
 
-def compared(choices: Mapping[str, Any], **settings: object) -> Recipe:
+def compare_again(choices: Mapping[str, Any], **settings: object) -> Recipe:
     """Return a comparison; the same seed gives the same figures."""
     title = f"Methods compared on a regression of {_plain(choices['target'])}, for the lab."
     note = "Distances to the exact private fit: for the curator's eyes, or for tables that harm nobody."

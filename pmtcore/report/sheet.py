@@ -10,7 +10,7 @@ from pmtcore.base.numbers import with_equal_decimals
 _WITH_LIMITS = (("value", "low", "high"), ("value", "low (95 %)", "high (95 %)"))
 
 
-def csv(table: pd.DataFrame) -> str:
+def csv_text(table: pd.DataFrame) -> str:
     """Write comma-separated values with a header; text that looks like a formula is quoted, numbers stay numbers."""
     shown = table.copy()
     for at, kind in enumerate(table.dtypes):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore.base.messages import ReleaseNote
-from pmtcore.base.numbers import figure, listing, percent, unbroken
+from pmtcore.base.numbers import join_names, percent, rounded, unbroken
 from pmtcore.public.moments import INTERCEPT
 
 NAME = "Rows whose contribution is shortened (truncation)"
@@ -74,7 +74,7 @@ class TruncatedShare:
 SOURCES = {"predicted_truncation_rate": ShareOrigin.PREDICTED, "clipped_share": ShareOrigin.RELEASED}
 
 
-def shortened(*figures: Mapping[str, Any]) -> list[TruncatedShare]:
+def truncated_shares(*figures: Mapping[str, Any]) -> list[TruncatedShare]:
     """Return the shares among figures of plans and releases by name, predictions first; empty where there are none.
 
     Args:
@@ -88,12 +88,12 @@ def shortened(*figures: Mapping[str, Any]) -> list[TruncatedShare]:
     ]
 
 
-def shortened_words(*figures: Mapping[str, Any]) -> str:
+def truncated_share_words(*figures: Mapping[str, Any]) -> str:
     """Return the share in one line under its name; says so where none is known.
 
     A released share stands first, and beside it what the plan had predicted of the same share.
     """
-    shares = shortened(*figures)
+    shares = truncated_shares(*figures)
     if not shares:
         return f"{NAME}: not predicted for this method."
     released = [share for share in shares if share.origin is not ShareOrigin.PREDICTED]
@@ -106,8 +106,8 @@ def shortened_words(*figures: Mapping[str, Any]) -> str:
 def truncation_of(record: Mapping[str, Any]) -> str:
     """Return the truncated share of a release in plain fields, and whether its bands allow for the truncation error."""
     figures = record["public"], record["released"]
-    words = shortened_words(*figures)
-    if not any(one.share > 0 for one in shortened(*figures)):
+    words = truncated_share_words(*figures)
+    if not any(one.share > 0 for one in truncated_shares(*figures)):
         return words
     bands = record["bands"].values()
     if not bands:
@@ -149,7 +149,7 @@ _BEHIND_BANDS = (
 _ALIKE = "one answer, covered by the same guarantee: do private rows look unlike the public ones?"
 
 
-def aside_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
+def off_centre_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
     """Say why values (k,) are not in the middle of their limits (k,), where some are not; empty otherwise.
 
     Args:
@@ -168,7 +168,7 @@ def aside_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
     )
 
 
-def farthest(names: Sequence[str], public_fit: np.ndarray, low: np.ndarray, high: np.ndarray) -> list[str]:
+def farthest_from_public(names: Sequence[str], public_fit: np.ndarray, low: np.ndarray, high: np.ndarray) -> list[str]:
     """Return the coefficients whose public fit lies outside the released band, the farthest first, at most three.
 
     The distance is measured in half-widths of the band, from released and public figures alone. The intercept is
@@ -180,9 +180,9 @@ def farthest(names: Sequence[str], public_fit: np.ndarray, low: np.ndarray, high
         low: lower limits (k,) of the released bands.
         high: upper limits (k,).
 
-    >>> farthest(("a", "b", "c"), np.array([0.0, 5.0, 9.0]), np.array([-1.0, 0, 0]), np.array([1.0, 2, 2]))
+    >>> farthest_from_public(("a", "b", "c"), np.array([0.0, 5.0, 9.0]), np.array([-1.0, 0, 0]), np.array([1.0, 2, 2]))
     ['c', 'b']
-    >>> farthest(("(intercept)", "b"), np.array([9.0, 0.5]), np.array([-1.0, 0]), np.array([1.0, 2]))
+    >>> farthest_from_public(("(intercept)", "b"), np.array([9.0, 0.5]), np.array([-1.0, 0]), np.array([1.0, 2]))
     ['the average level']
     """
     with np.errstate(all="ignore"):
@@ -198,7 +198,7 @@ def disagreement_words(columns: Sequence[str] = ()) -> str:
     Args:
         columns: columns of the table or coefficients that differ most.
     """
-    most = f", most for {listing(list(columns))}" if columns else ""
+    most = f", most for {join_names(list(columns))}" if columns else ""
     return (
         "Check before you use these figures: they differ from what the public rows show by more than noise and "
         f"sampling explain{most}. {ReleaseNote.UNLIKE_OR_FALSE_ALARM.sentence()} If they differ, bands may miss, "
@@ -218,7 +218,7 @@ def disagreement_of(record: Mapping[str, Any]) -> str:
     if fit is None or set(bands) != set(names):
         return disagreement_words()
     low, high = (np.array([bands[name][end] for name in names], dtype=float) for end in ("low", "high"))
-    return disagreement_words(farthest(names, np.asarray(fit, dtype=float), low, high))
+    return disagreement_words(farthest_from_public(names, np.asarray(fit, dtype=float), low, high))
 
 
 def penalty_words(penalty: float | None, prior_sd: float | None) -> str:
@@ -230,14 +230,14 @@ def penalty_words(penalty: float | None, prior_sd: float | None) -> str:
     """
     if prior_sd:
         return (
-            f"A weak normal prior (sd {figure(prior_sd)} on each effect of one standard deviation) keeps coefficients "
+            f"A weak normal prior (sd {rounded(prior_sd)} on each effect of one standard deviation) keeps coefficients "
             "finite. It moves an effect of size 1 by at most a fifth of its standard error, and decides the size of a "
             "level whose rows all have one outcome."
         )
     if not penalty:
         return ""
     return (
-        f"The fit has a ridge penalty of {figure(penalty)}: coefficients, of rare categories above all, are drawn "
+        f"The fit has a ridge penalty of {rounded(penalty)}: coefficients, of rare categories above all, are drawn "
         "towards 0, and bands are about the penalized fit."
     )
 

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from pmtcore.accounting.budgets import attacker_power, epsilon_from_mu, reporting_delta
 from pmtcore.base.messages import ArgumentMessage, InputError
-from pmtcore.base.numbers import figure, percent, power_of_ten
+from pmtcore.base.numbers import percent, power_of_ten, rounded
 
 # The customary level of a test.
 FALSE_ALARMS = 0.05
@@ -60,11 +60,12 @@ class Strength:
         if self.detections >= 1:  # rounded up: a share below 1 as well
             return (
                 f"The best attacker who accepts {percent(FALSE_ALARMS)} false alarms detects nearly every person: "
-                f"{figure(self.times_guessing, 2)} times as often as by guessing."
+                f"{rounded(self.times_guessing, 2)} times as often as by guessing."
             )
         return (
             f"The best attacker who accepts {percent(FALSE_ALARMS)} false alarms detects a given person with "
-            f"probability at most {percent(self.detections, 3)}: {figure(self.times_guessing, 2)} times as often as by "
+            f"probability at most {percent(self.detections, 3)}: {rounded(self.times_guessing, 2)} times as often as "
+            "by "
             "guessing."
         )
 
@@ -74,7 +75,7 @@ def unprotected_words(mu: float) -> str:
     if not strength(mu).protects_nobody:
         return ""
     return (
-        f"At mu = {figure(mu)} an attacker detects nearly everybody: this budget protects nobody. Publish its figures "
+        f"At mu = {rounded(mu)} an attacker detects nearly everybody: this budget protects nobody. Publish its figures "
         "only where the table itself may be published."
     )
 
@@ -96,7 +97,7 @@ class Deployment:
         """
         if mu == 0:
             return "0"
-        return figure(epsilon_from_mu(mu, self.delta)) if self.delta else "no epsilon there"
+        return rounded(epsilon_from_mu(mu, self.delta)) if self.delta else "no epsilon there"
 
 
 # As their publishers state them: Abowd et al. 2022 (redistricting file, persons); Aktay et al. 2020 (mobility reports,
@@ -122,7 +123,7 @@ def beside_deployments(mu: float) -> list[dict[str, str]]:
     return [
         {
             "deployment": one.name,
-            "epsilon": figure(one.epsilon, 4),
+            "epsilon": rounded(one.epsilon, 4),
             "delta": power_of_ten(one.delta),
             "this release at that delta": one.here(mu),
             "protects": one.unit,

@@ -12,7 +12,7 @@ from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import Diagnosis, Direction
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import Note, Phrase, TableNote, kind_of
-from pmtcore.base.numbers import figure, listing, percent, plural, with_equal_decimals
+from pmtcore.base.numbers import join_names, percent, plural, rounded, with_equal_decimals
 from pmtcore.methods.registry import Prediction, method, of_role
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
@@ -23,7 +23,7 @@ from pmtcore.report.figures.coefficients import STEP, DisplayUnit
 from pmtcore.report.figures.coefficients import clarity as clear_effects
 from pmtcore.report.names import in_quotes
 from pmtcore.report.rows import clarity, is_level, source, step_words, steps
-from pmtcore.report.statistics import aside_words
+from pmtcore.report.statistics import off_centre_words
 from pmtcore.tables.cells import MISSING_EXAMPLES
 
 _ROUND = 2.0  # ratio of longest to shortest direction up to which noise counts as equal in all directions
@@ -90,21 +90,21 @@ def conditioning_words(diagnosis: Diagnosis, scaled: float = math.nan) -> list[s
         ]
     before = _ratio(diagnosis.before.kappa)
     after = None if diagnosis.after is None else _ratio(diagnosis.after.kappa)
-    first = f"Before whitening: condition number {figure(before**2)}."
+    first = f"Before whitening: condition number {rounded(before**2)}."
     if math.isinf(before):
         first = (
             "Before whitening: some direction has no length at all. The features are collinear, and without whitening "
             "noise decides."
         )
     elif before > _ROUND * _ratio(scaled):
-        first = f"{first} Units make most of it: with all columns scaled to one length it is {figure(scaled)}."
+        first = f"{first} Units make most of it: with all columns scaled to one length it is {rounded(scaled)}."
     if diagnosis.after is None or after is None:
         second = "how far it helps cannot be predicted without the number of rows behind the moment matrix."
     elif math.isinf(after):
         second = f"{'no better' if math.isinf(before) else 'some direction has no length at all'}. "
         second += "Leave one of the collinear columns out, or add a public ridge."
     else:
-        second = f"condition number {figure(diagnosis.after.kappa)}. "
+        second = f"condition number {rounded(diagnosis.after.kappa)}. "
         second += _harm_words(after) if math.isinf(before) else f"{_gain(before, after)} {_harm_words(after)}"
     return [first, f"After whitening: {second}"]
 
@@ -132,7 +132,7 @@ def _columns_of(direction: Direction) -> str:
     named = [f"{name} ({percent(share, 2)})" for name, share in zip(called, direction.shares.values(), strict=True)]
     if direction.columns > len(named):
         return f"spread over {plural(direction.columns, 'column')}, the most along {named[0]}"
-    return f"made of {listing(named)}"
+    return f"made of {join_names(named)}"
 
 
 def _ratio(kappa: float) -> float:
@@ -159,8 +159,8 @@ def truncation_words(diagnosis: Diagnosis, radius: float) -> str:
     rate = diagnosis.rate(radius)
     if math.isnan(rate):
         return "Without public rows the share of rows outside cannot be predicted."
-    at = f"Rows outside the slider's radius, {figure(radius)}, by the length of their features alone:"
-    longest = figure(float(diagnosis.norms[-1]))
+    at = f"Rows outside the slider's radius, {rounded(radius)}, by the length of their features alone:"
+    longest = rounded(float(diagnosis.norms[-1]))
     if diagnosis.label is Label.PRIVATE:
         if rate <= 0:
             return f"{at} no private row; the longest has {longest}. {_CHOSEN_BY_PRIVATE_ROWS}"
@@ -182,7 +182,7 @@ def coefficient_words(table: pd.DataFrame, unit: DisplayUnit) -> list[str]:
         if not (math.isfinite(low) and math.isfinite(high)):
             sentences.append(f"{name}: no finite band; this release says nothing about it.")
             continue
-        none = f"{figure(unit.neutral)}, no effect" if unit.ratio else "zero"
+        none = f"{rounded(unit.neutral)}, no effect" if unit.ratio else "zero"
         sign = f"could be {none}" if low <= unit.neutral <= high else _SIDES[unit.ratio][low > unit.neutral]
         value, *limits = with_equal_decimals(float(row["value"]), low, high)
         sentences.append(f"{name}: {value}, between {limits[0]} and {limits[1]} ({sign}); {_moved(row, unit)}")
@@ -195,9 +195,9 @@ def _moved(row: Mapping[Hashable, Any], unit: DisplayUnit) -> str:
     for who, part in _MOVERS:
         size = float(row.get(part, 0.0))
         if unit.ratio and size > 0:
-            moves.append(f"{who} by a factor of about {figure(math.exp(min(size, _MOST_LOG)))}")
+            moves.append(f"{who} by a factor of about {rounded(math.exp(min(size, _MOST_LOG)))}")
         elif size > 0:
-            moves.append(f"{who} by about {figure(size, 2)}")
+            moves.append(f"{who} by about {rounded(size, 2)}")
     if float(row["privacy sd"]) > 0:
         return f"{', '.join(moves)}."
     return f"no privacy noise moves it{'; ' * bool(moves)}{', '.join(moves)}."
@@ -235,10 +235,10 @@ def planned_words(release: Release, predicted: Prediction | None, asked: str = "
     j = release.names.index(asked) if asked in release.names else clearest
     coefficient, got = release.names[j], float(release.bands.high[j] - release.bands.low[j]) / 2
     step = unit_step(coefficient, release.notes)
-    planned = f"planned ± {figure(Z95 * float(predicted.total[j]))}"
+    planned = f"planned ± {rounded(Z95 * float(predicted.total[j]))}"
     if predicted.total_interval is not None:  # as Plan states it
-        planned = f"{planned} (half of releases: at most ± {figure(Z95 * float(predicted.median_total[j]))})"
-    return f"95 % half-width of {coefficient}, {step}: {planned}, released ± {figure(got)}."
+        planned = f"{planned} (half of releases: at most ± {rounded(Z95 * float(predicted.median_total[j]))})"
+    return f"95 % half-width of {coefficient}, {step}: {planned}, released ± {rounded(got)}."
 
 
 def precision_words(release: Release, alone: Prediction | None) -> str:
@@ -259,7 +259,7 @@ def precision_words(release: Release, alone: Prediction | None) -> str:
     wider = typical_ratio(errors, public)
     if not (math.isfinite(wider) and wider > 0):
         return ""
-    words = f"As released, the typical coefficient is {Phrase.TIMES_AS_PRECISE.sentence(value=figure(1 / wider, 2))}"
+    words = f"As released, the typical coefficient is {Phrase.TIMES_AS_PRECISE.sentence(value=rounded(1 / wider, 2))}"
     leaning = int(np.sum(np.isfinite(errors) & (errors**2 > public**2 / 2)))
     if wider >= 1:
         return f"{words}: it leans on the public rows, which are as precise without this release."
@@ -306,7 +306,8 @@ def as_planned_words(release: Release, predicted: Prediction | None) -> str:
     more = ratio > 1
     cause = (max if more else min)(grown, key=lambda name: grown[name])
     return (
-        f"Bands came out {figure(ratio, 2)} times as wide as predicted, for the typical coefficient: what was released "
+        f"Bands came out {rounded(ratio, 2)} times as wide as predicted, for the typical coefficient: what was "
+        "released "
         f"shows {'more' if more else 'less'} {cause} than public rows foresaw."
     )
 
@@ -328,7 +329,7 @@ def parts_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
     """Say which parts of the error the bands of a table of coefficients in this unit include."""
     wider = _over_parts(table, unit)
     few = (
-        f" The typical band is {figure(wider, 2)} times as wide as its parts add up to: they are themselves estimated "
+        f" The typical band is {rounded(wider, 2)} times as wide as its parts add up to: they are themselves estimated "
         "from few public rows, and the band allows for that."
         if wider > _WIDER
         else ""
@@ -372,7 +373,7 @@ def leaning_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
         return ""
     with np.errstate(all="ignore"):
         value, low, high = (np.asarray(table[name], dtype=float) for name in ("value", "low (95 %)", "high (95 %)"))
-        return aside_words(*((np.log(value), np.log(low), np.log(high)) if unit.ratio else (value, low, high)))
+        return off_centre_words(*((np.log(value), np.log(low), np.log(high)) if unit.ratio else (value, low, high)))
 
 
 def reference_levels(notes: Sequence[str]) -> dict[str, str]:
@@ -446,8 +447,8 @@ def example_words(
         size = (spread or {}).get(name)
         step = "one standard deviation of the public rows"
         cause = {
-            "spread": f"{step} more of {name}{f' ({figure(size)})' if size else ''}",
-            "round": f"{figure(row.get(STEP, 1.0))} more of {name}",
+            "spread": f"{step} more of {name}{f' ({rounded(size)})' if size else ''}",
+            "round": f"{rounded(row.get(STEP, 1.0))} more of {name}",
             "unit": f"one unit more of {name}",
         }[unit.step]
     if unit.ratio:
@@ -530,7 +531,7 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     typical = f"the typical coefficient (median of {len(at)})" if len(at) > 1 else "the coefficient"
     if TableNote.FEW_PUBLIC_ROWS in map(kind_of, release.notes):  # two digits of a part would claim too much
         return f"For {typical} {advice} How large each part is, so few public rows tell roughly at best."
-    figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
+    figures = ", ".join(f"{name} {rounded(part, 2)}" for name, part in parts.items() if part or name != "truncation")
     first = f"For {typical} {advice}"
     if not per_spread and features:
         return first
@@ -593,7 +594,8 @@ def _stuck(by_place: Mapping[float, Mapping[str, float]]) -> str:
     if not names:
         return ""
     return (
-        f" With a larger budget {listing(names)} {'comes' if len(names) == 1 else 'come'} no nearer here: what is left "
+        f" With a larger budget {join_names(names)} {'comes' if len(names) == 1 else 'come'} no nearer here: what is "
+        "left "
         "is not noise, but rows that are truncated and that the fit without privacy follows."
     )
 
@@ -617,10 +619,10 @@ def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
         return "Which method comes closest to the fit without privacy changes back and forth: see the table."
     texts = [
         f"{in_quotes(best)} {'at' if low == high else 'from'} {_place(low, axis)}"
-        + ("" if low == high else f" to {figure(high)}")
+        + ("" if low == high else f" to {rounded(high)}")
         for best, low, high in stretches
     ]
-    return f"Closest to the fit without privacy: {listing(texts)}."
+    return f"Closest to the fit without privacy: {join_names(texts)}."
 
 
 def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float | None) -> str:
@@ -636,28 +638,28 @@ def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float 
     comparisons = [f"{in_quotes(id)} is {_further(error / least)}" for id, error in others]
     if len(others) > _TOLD:
         id, error = others[-1]
-        comparisons[1:] = [f"the farthest of the {len(others)} others, {in_quotes(id)}, {figure(error / least)} times"]
+        comparisons[1:] = [f"the farthest of the {len(others)} others, {in_quotes(id)}, {rounded(error / least)} times"]
     first = {min(errors, key=lambda id: errors[id]) for errors in by_place.values()}
     where = "" if len(first) == 1 else f", where {in_quotes(best)} is closest"
     counted = " Sampling is not counted here; Plan and Release count it, and find methods less far apart."
     public = any(method(id).role == "public" for id, _ in here)
-    return f"At {_place(there, axis)}{where}, {listing(comparisons)}.{counted * public}"
+    return f"At {_place(there, axis)}{where}, {join_names(comparisons)}.{counted * public}"
 
 
 def _further(ratio: float) -> str:
     """Return the ratio of a distance from the fit without privacy to that of the best method, in words."""
-    return "about as far from it" if ratio < _TIE else f"{figure(ratio)} times as far from it"
+    return "about as far from it" if ratio < _TIE else f"{rounded(ratio)} times as far from it"
 
 
 def _places(at: Sequence[float], axis: str) -> str:
     """Describe several places on the axis, the smallest and the largest where they are many."""
     if len(at) > 3:
         return f"{plural(len(at), 'place')} from {_place(at[0], axis)} to {_place(at[-1], axis)}"
-    return listing([_place(x, axis) for x in at])
+    return join_names([_place(x, axis) for x in at])
 
 
 def _place(x: float, axis: str) -> str:
     """Describe a place on the axis."""
     if axis in ("budget", "epsilon"):
-        return f"{'mu' if axis == 'budget' else axis} = {figure(x)}"
-    return f"{figure(x, 6)} {axis}" if "rows" in axis or axis == "steps" else f"{axis} {figure(x)}"
+        return f"{'mu' if axis == 'budget' else axis} = {rounded(x)}"
+    return f"{rounded(x, 6)} {axis}" if "rows" in axis or axis == "steps" else f"{axis} {rounded(x)}"

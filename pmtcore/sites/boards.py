@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 from urllib.request import Request, urlopen
 
 from pmtcore.base.messages import InputError, SiteMessage, StudyError, StudyFault, reraised_as
-from pmtcore.base.strict_json import Json, parsed_object
+from pmtcore.base.strict_json import Json, parse_json_object
 from pmtcore.sites import seals
 from pmtcore.sites.study import Study
 
@@ -165,7 +165,7 @@ class FolderBoard:
 def _one(data: bytes) -> BoardMessage | None:
     """Return the message in the bytes of a file; ``None`` where they are no message."""
     try:
-        return BoardMessage.from_dict(parsed_object(data))
+        return BoardMessage.from_dict(parse_json_object(data))
     except ValueError:
         return None
 
@@ -195,7 +195,7 @@ class HttpBoard:
         request = Request(self._address + path, body, {"Content-Type": "application/json"})  # noqa: S310  # checked above
         try:
             with urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
-                return parsed_object(answer.read())
+                return parse_json_object(answer.read())
         except HTTPError as error:
             error.close()
             raise StudyError(StudyFault.UNREACHABLE) from None
@@ -204,7 +204,7 @@ class HttpBoard:
 
 
 @contextmanager
-def serving(board: Board, study: Study, host: str, port: int) -> Iterator[str]:
+def serve_board(board: Board, study: Study, host: str, port: int) -> Iterator[str]:
     """Serve a board over HTTP for as long as the block runs, and give its address.
 
     The server accepts only messages signed by the study's sites; the coordinator posts to the board directly.

@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from time import monotonic, sleep
 
-from pmtcore.base.exports import plain
+from pmtcore.base.exports import plain_json
 from pmtcore.base.messages import InputError, Note, ReleaseNote, StudyError, StudyFault
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import rounded
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import SpendFields
 from pmtcore.ledger.agreements import PendingRequest
@@ -21,18 +21,18 @@ from pmtcore.releases.release import (
     Preview,
     admit,
     guarantee_of_budget,
-    once_recorded,
     preview,
     record_room,
     release,
     spend_of,
     tables_digest,
+    without_unrecorded_reason,
 )
 from pmtcore.sites import seals
 from pmtcore.sites.boards import EVERYTHING, Board, BoardMessage
 from pmtcore.sites.effects import homogeneity
 from pmtcore.sites.noise_shares import NoiseShares
-from pmtcore.sites.rounds import Exchange, Openings, Replay, SharedNoise, signed
+from pmtcore.sites.rounds import Exchange, Openings, Replay, SharedNoise, sign_message
 from pmtcore.sites.study import Study, StudyContext, knowledge
 from pmtcore.sites.transcript import Superseded, Transcript
 from pmtcore.tables.problem import Problem
@@ -175,7 +175,9 @@ class SiteOfStudy:
 
     def _report_state(self, board: Board, keys: seals.Keys, kind: str, body: str = "") -> None:
         """Report this site's state to the coordinator alone."""
-        board.post(signed(keys, BoardMessage(self.context.study.digest, self.name, kind, to=EVERYTHING, body=body)))
+        board.post(
+            sign_message(keys, BoardMessage(self.context.study.digest, self.name, kind, to=EVERYTHING, body=body))
+        )
 
     def _require_fit(self, keys: seals.Keys) -> None:
         study = self.context.study
@@ -287,7 +289,7 @@ class Result:
             "knowledge": [each.as_dict() for each in learns],
             **({"homogeneity": homogeneity(self.release)} if study.site_effects else {}),
         }
-        return plain({**self.release.as_dict(), "study": answered})
+        return plain_json({**self.release.as_dict(), "study": answered})
 
 
 def _run(study: Study, names: tuple[str, ...], source: SharedNoise, problem: Problem) -> Result:
@@ -303,14 +305,14 @@ def _run(study: Study, names: tuple[str, ...], source: SharedNoise, problem: Pro
         StudyError: the first pass was opened with other sites.
     """
     stated = guarantee_of_budget(problem, study.request)
-    released = once_recorded(release(problem, study.request_of(names), source, stated=stated))
+    released = without_unrecorded_reason(release(problem, study.request_of(names), source, stated=stated))
     if source.passes[0] != names:
         raise StudyError(StudyFault.SITES_CHANGED)
     passes = tuple(source.passes)
     words = tuple(each.words for each in knowledge(study, *(len(each) for each in passes)))
     factor = study.widening(passes)
     if factor > 1:
-        words += (Note(ReleaseNote.FEWER_SITES, factor=figure(factor)),)
+        words += (Note(ReleaseNote.FEWER_SITES, factor=rounded(factor)),)
     if factor > 1 and released.bands is not None:
         released = replace(released, bands=released.bands.widened(factor, released.coefficients))
     return Result(study, replace(released, notes=released.notes + words), passes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pmtcore.accounting.budgets import MU_RANGE
 from pmtcore.public.moments import PublicData
-from pmtcore.releases.planning import planned
+from pmtcore.releases.planning import predict_method
 
 COUNTS = (2, 3, 5, 10, 30)  # numbers of sites in the chart
 
@@ -55,10 +55,10 @@ def prospects(
     Raises:
         InputError: the method predicts nothing from these public data.
     """
-    drawn = [Prospect(1, own, "alone", planned(public, own, id, mu).half_width(coefficient)) for own in rows]
+    drawn = [Prospect(1, own, "alone", predict_method(public, own, id, mu).half_width(coefficient)) for own in rows]
     mean = sum(rows) / len(rows)
     for sites in sorted({*counts, len(rows)}):
         for who, noise_mu in noise_mus(mu, mean, sites).items():
-            width = planned(public, round(mean * sites), id, noise_mu).half_width(coefficient)
+            width = predict_method(public, round(mean * sites), id, noise_mu).half_width(coefficient)
             drawn.append(Prospect(sites, mean, who, width))
     return drawn

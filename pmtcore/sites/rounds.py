@@ -19,7 +19,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from pmtcore.base.messages import StudyError, StudyFault
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.strict_json import parse_json
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.sites import seals, sharing
 from pmtcore.sites.boards import Board, BoardMessage
@@ -135,7 +135,7 @@ class Openings:
             raise StudyError(StudyFault.SITES_CHANGED)
 
     def _read(self, path: Path) -> dict[str, Any]:
-        return dict(parsed(path.read_bytes()))
+        return dict(parse_json(path.read_bytes()))
 
     def publish_again(self, board: Board, transcript: Transcript) -> None:
         """Post the stored sums that are not on the board."""
@@ -175,7 +175,7 @@ class Exchange:
         *theirs, mine = sharing.split(words, len(neighbours) + 1)
         for other, share in zip(neighbours, theirs, strict=True):
             body = self._header(step, self._name, other) + sharing.to_bytes(share)
-            sealed = seals.sealed(body, self._study.site(other).seal)
+            sealed = seals.seal_message(body, self._study.site(other).seal)
             self._post(self._message("share", step, seals.text(sealed), other))
         self._wait(lambda: set(neighbours) <= set(self._sent("share", step)))
         received = [self._share(step, other, len(words)) for other in neighbours]
@@ -213,13 +213,13 @@ class Exchange:
     def _message(self, kind: str, step: int, body: str = "", to: str = "") -> BoardMessage:
         """Return a signed message of this attempt."""
         message = BoardMessage(self._study.digest, self._name, kind, self._attempt, step, to, body)
-        return signed(self._keys, message)
+        return sign_message(self._keys, message)
 
     def _post(self, message: BoardMessage) -> None:
         self._board.post(message)
 
 
-def signed(keys: seals.Keys, message: BoardMessage) -> BoardMessage:
+def sign_message(keys: seals.Keys, message: BoardMessage) -> BoardMessage:
     """Return the message with the signature of its sender."""
     return replace(message, signature=keys.sign(message.signed_bytes))
 

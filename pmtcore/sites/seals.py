@@ -99,7 +99,7 @@ class Keys:
         return "<keys of a site>"
 
 
-def sealed(message: bytes, key: str) -> bytes:
+def seal_message(message: bytes, key: str) -> bytes:
     """Return the message sealed for the owner of a public key (base64)."""
     return bytes(_nacl("public").SealedBox(_nacl("public").PublicKey(data(key))).encrypt(message))
 

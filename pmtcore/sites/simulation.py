@@ -12,7 +12,7 @@ from pmtcore.base.messages import InputError, SiteMessage, TableMessage
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.log import Ledger
 from pmtcore.releases.release import Request
-from pmtcore.sites.boards import FolderBoard, serving
+from pmtcore.sites.boards import FolderBoard, serve_board
 from pmtcore.sites.parties import Coordinator, join
 from pmtcore.sites.study import Site, StudyContext, StudySettings, create
 from pmtcore.tables.choices import Choices
@@ -105,7 +105,7 @@ def simulate(context: StudyContext, folder: Path, private: Sequence[str]) -> Rel
     study, board = context.study, FolderBoard(folder / "board")
     processes: list[subprocess.Popen[bytes]] = []
     try:
-        with serving(board, study, LOOPBACK, 0) as address:
+        with serve_board(board, study, LOOPBACK, 0) as address:
             for site, path in zip(study.sites, private, strict=True):
                 processes.append(start_site(folder, site.name, path, address))
             record = Coordinator(context, board).run()

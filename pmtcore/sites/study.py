@@ -33,14 +33,14 @@ from pmtcore.base.messages import (
     whole_number_between,
 )
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.strict_json import parsed_object
+from pmtcore.base.strict_json import parse_json_object
 from pmtcore.methods.registry import method
 from pmtcore.releases.release import Request
 from pmtcore.sites import effects
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem, PublicSide, design_of, prepare, public_side
 from pmtcore.tables.schema import Schema
-from pmtcore.tables.table import MomentTable, Table, labelled, read_moment_path, read_path
+from pmtcore.tables.table import MomentTable, Table, read_moment_path, read_path, with_label_column
 
 VERSION = 1  # of the study file; another one is refused
 METHODS = ("joint-pmt", "joint-moment", "pmt-gradients")  # their passes are sums of integers alone
@@ -58,7 +58,7 @@ def fields_of(data: bytes) -> dict[str, Any]:
         StudyError: there is none.
     """
     with reraised_as(StudyError(StudyFault.NOT_A_STUDY)):
-        return parsed_object(data)
+        return parse_json_object(data)
 
 
 @dataclass(frozen=True)
@@ -416,7 +416,7 @@ class StudyContext:
             if effects.COLUMN in table.columns:
                 raise StudyError(StudyFault.SITE_COLUMN)
             names = effects.assigned_sites(study.names, [site.rows for site in study.sites], table.n)
-            table = labelled(table, effects.COLUMN, names)
+            table = with_label_column(table, effects.COLUMN, names)
         columns = _Columns((*table.columns, study.choices.target))
         # Of a private table only the names of its columns matter here.
         side = public_side(columns, table, study.choices, study.public.rows, schema=study.schema)  # type: ignore[arg-type]
@@ -440,7 +440,7 @@ class StudyContext:
             design = design_of(self.side.coder, self.table)
             side = self.side
             return Problem(nobody, side.data, study.choices, side.notes, coder=side.coder, design=design)
-        table = labelled(private, effects.COLUMN, [own]) if study.site_effects else private
+        table = with_label_column(private, effects.COLUMN, [own]) if study.site_effects else private
         prepared = prepare(table, self.table, study.choices, public_rows=study.public.rows, schema=study.schema)
         # The ledger has the fingerprint of the site's unchanged table.
         return replace(prepared, private=prepared.private.part_of(total), table=private)

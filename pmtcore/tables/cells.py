@@ -195,7 +195,7 @@ def days(cells: pa.Array, order: Order = "date") -> np.ndarray:
     return np.append(np.asarray(days_of_texts, dtype=float), np.nan)[indices]
 
 
-def canonical(text: str) -> str:
+def canonical_level(text: str) -> str:
     """Return the name of a level: ``1`` for ``1.0``; ``01`` is a code and stays unchanged."""
     text = text.strip()
     if not re.fullmatch(_NUMBER, text) or _CODE.match(text):
@@ -381,10 +381,10 @@ def _in_utf8(cells: pa.Array) -> pa.Array:
 
 def _decoded(cells: pa.Array) -> pa.Array:
     """Decode bytes as UTF-8 text, cell by cell."""
-    return pa.array([None if cell is None else decoded(cell) for cell in cells.to_pylist()], pa.large_string())
+    return pa.array([None if cell is None else decode_bytes(cell) for cell in cells.to_pylist()], pa.large_string())
 
 
-def decoded(data: bytes, encoding: str = "cp1252") -> str:
+def decode_bytes(data: bytes, encoding: str = "cp1252") -> str:
     """Decode bytes as UTF-8, and each byte that is not UTF-8 by itself in another encoding (decision 103).
 
     Some files mix Windows-1252 of spreadsheets into UTF-8; the reading of a byte depends on no other cell.
@@ -411,7 +411,7 @@ for _encoding in ("cp1252", "latin-1"):
     codecs.register_error(f"second-moment-{_encoding}", _in_encoding(_encoding))
 
 
-def shown(cells: pa.Array) -> pa.Array:
+def display_texts(cells: pa.Array) -> pa.Array:
     """Return cells for display: Python objects as their text, others unchanged."""
     return texts(cells) if cells.type == OBJECT else cells
 
@@ -464,7 +464,7 @@ def _typed_scalar(value: object) -> tuple[pa.DataType, Any]:
     if isinstance(value, str):
         return pa.large_string(), value.encode("utf-8", "replace").decode()
     if isinstance(value, bytes | bytearray | memoryview):
-        return pa.large_string(), decoded(bytes(value))
+        return pa.large_string(), decode_bytes(bytes(value))
     if isinstance(value, bool | np.bool_):
         return pa.bool_(), bool(value)
     if isinstance(value, int | np.integer):

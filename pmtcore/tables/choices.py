@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from pmtcore.accounting.budgets import FIRST, Unit
-from pmtcore.base.messages import InputError, TableMessage, encodable, number_between, one_of, reraised_as
+from pmtcore.base.messages import InputError, TableMessage, check_encodable, number_between, one_of, reraised_as
 from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.kinds import KINDS, LIKE, OFFERED, Kind, as_kind, number_format
@@ -94,7 +94,7 @@ class Choices:
         one_of("collinear", self.collinear, COLLINEAR_POLICIES)
         one_of("covariates", self.covariates, COVARIATES)
         for text in chain([self.positive or ""], self.kinds.values(), *self.levels.values()):
-            encodable(text)
+            check_encodable(text)
         for name, kind in self.kinds.items():
             as_kind(kind, f"kind of {name!r}")
         number_between("public ridge", self.public_ridge, 0.0, 1e6)

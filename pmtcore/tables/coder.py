@@ -292,7 +292,7 @@ def row_blocks(
         parsed_blocks = None if parsed is None else parsed.taken()
         source_blocks = numeric_source.blocks(names, dialect) if parsed_blocks is None else parsed_blocks
         for block in threads.in_order(
-            (partial(_block, coder, cells, people) for cells in source_blocks), threads.readers()
+            (partial(_block, coder, cells, people) for cells in source_blocks), threads.reader_threads()
         ):
             if keep:
                 new_blocks.append(block)

@@ -147,7 +147,7 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
         notes.append(Note(TableNote.WRITTEN, column=rule.name, example=like))
     if kind in DATES:
         notes.append(date_note(rule.name, kind))
-    elif (identifier := schema.as_identifier(rule.name, values)) is not None:
+    elif (identifier := schema.identifier_note(rule.name, values)) is not None:
         notes.append(Note(identifier, column=rule.name))
     readable = schema.values(public, "number", decimal) if numbers else values
     lost = int(np.sum(np.isnan(readable))) - _missing_count(public)
@@ -187,16 +187,16 @@ def _missing_count(public: pa.ChunkedArray) -> int:
 
 def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind, *, decimal: str | None) -> Feature:
     """Return the feature of a categorical column: its public levels with two rows or more, if declared those alone."""
-    declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
+    declared = {cells.canonical_level(level) for level in choices.levels.get(name, ())}
     if declared and kind == WITH_UNKNOWN:
         declared.add(UNKNOWN)
-    spellings = schema.spelled_alike(counts) if kind == "caseless" else []
+    spellings = schema.levels_of_one_spelling(counts) if kind == "caseless" else []
     if kind == "caseless":
         declared = set(schema.merged_spellings(dict.fromkeys(sorted(declared), 1)))
         counts = schema.merged_spellings(counts, declared)
     if not declared and len(counts) > MAX_LEVELS:
         message, orders = TableMessage.TOO_MANY_CATEGORIES, schema.likely_orders(counts)
-        written = schema.written_as(counts, decimal)
+        written = schema.inferred_format(counts, decimal)
         if any(map(_SLASHED.fullmatch, counts)):
             message = TableMessage.SLASHED_DATES
         elif written is not None:
@@ -235,7 +235,7 @@ def category_notes(features: Sequence[Feature], choices: Choices) -> tuple[str, 
         return ()
     notes = [Note(TableNote.REFERENCES, references={one.name: one.reference for one in categorical})]
     for one in categorical:
-        if alike := schema.spelled_alike(one.column.levels):
+        if alike := schema.levels_of_one_spelling(one.column.levels):
             notes.append(Note(TableNote.SPELLINGS, column=one.name, levels=alike))
         if one.merged:
             treatment = missing if one.other_level is None else repr(one.other_level)
@@ -281,7 +281,7 @@ class Coding:
         return np.where(missing | unseen, np.nan, (codes == 0).astype(float)), Gaps(missing, unseen)
 
 
-def coding(
+def target_coding(
     public: pa.ChunkedArray | None,
     name: str,
     family: Family,
@@ -308,7 +308,7 @@ def coding(
         if public is not None:
             _check_numbers(public, Column(name, kind), family, decimal)
         return Coding(name, family, kind=kind)
-    declared = None if positive is None else cells.canonical(positive)
+    declared = None if positive is None else cells.canonical_level(positive)
     if public is None:
         return Coding(name, family, declared or "1", ("0",) if declared is None else None, kind)
     counts, caseless = schema.frequencies(public), kind == "caseless"

@@ -20,9 +20,9 @@ from pmtcore.base.messages import (
     TableMessage,
     TableNote,
     kind_of,
-    listed,
+    quoted_names,
 )
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import rounded
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, LOGISTIC, POISSON
 from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
@@ -30,7 +30,7 @@ from pmtcore.tables.choices import Choices
 from pmtcore.tables.features import date_note
 from pmtcore.tables.kinds import CAPPED, CODED, DATES, LIKE, ORDERS, WITH_UNKNOWN, Kind, number_format
 from pmtcore.tables.limits import MAX_LEVELS
-from pmtcore.tables.problem import default_choices, features_taken, prepare_public, public_side
+from pmtcore.tables.problem import chosen_features, default_choices, prepare_public, public_side
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
 
@@ -143,7 +143,7 @@ def findings(
         declared: schema in place of the inferred one.
     """
     collected = [*_table_findings(private, public, choices), *_column_findings(private, public, choices)]
-    features = features_taken(private, public, choices, declared)
+    features = chosen_features(private, public, choices, declared)
     collected += _private_person_findings(private, public, choices)
     if isinstance(public, Table):
         collected += [*_target_findings(public, choices)]
@@ -177,7 +177,7 @@ def open_findings(
     if isinstance(public, Table):
         collected += _target_findings(public, choices)
         collected += [] if private is public else _person_findings(private, public, choices)
-        features = features_taken(private, public, choices, declared)
+        features = chosen_features(private, public, choices, declared)
         collected += [] if choices.formula else _feature_findings(private, public, choices, features)
     noted_elsewhere = (  # by :func:`prepare`
         *(TableNote.SWAPPED, TableNote.CODE_FOR_MISSING, TableNote.DATES, TableNote.SLASHED_DATES),
@@ -200,12 +200,14 @@ def public_alone(
     return side.data, (*open_findings(public, public, choices), *side.notes)
 
 
-def repaired(private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None) -> Choices:
+def repaired_choices(
+    private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None
+) -> Choices:
     """Return the choices after the recommended repairs of all findings that stop and have one."""
-    return ([choices] + [after for _, after in repairing(private, public, choices, declared)])[-1]
+    return ([choices] + [after for _, after in successive_repairs(private, public, choices, declared)])[-1]
 
 
-def repairing(
+def successive_repairs(
     private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None
 ) -> Iterator[tuple[Finding, Choices]]:
     """Yield the findings that stop, one after the other, with the choices after the recommended repair."""
@@ -218,14 +220,14 @@ def repairing(
         yield first, choices
 
 
-def few_rows(rows: int) -> Note | None:
+def few_rows_note(rows: int) -> Note | None:
     """Return a note if there are too few private rows for any release; else ``None``."""
     return Note(TableNote.FEW_PRIVATE_ROWS, rows=rows) if rows < _FEW_ROWS else None
 
 
 def _table_findings(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Finding]:
     """Yield findings on the numbers of rows: few private ones, or fewer than public ones."""
-    if choices.unit is None and (few := few_rows(private.n)) is not None:
+    if choices.unit is None and (few := few_rows_note(private.n)) is not None:
         yield Finding(few)
     # With persons, the number of private rows is private.
     if isinstance(public, MomentTable) or choices.unit is not None:
@@ -252,7 +254,7 @@ def _column_findings(private: Table, public: Table | MomentTable, choices: Choic
     absent = [name for name in choices.features or () if name not in common]
     if absent:
         remaining = tuple(name for name in choices.features or () if name in common) or None
-        repair = Repair(f"Leave out {listed(absent)}", {"features": remaining})
+        repair = Repair(f"Leave out {quoted_names(absent)}", {"features": remaining})
         yield Finding(Note(TableNote.NOT_IN_BOTH, columns=absent), tuple(absent), True, (repair,))
     labels_are_private = choices.target in private.columns and choices.model is not GAUSSIAN
     if choices.target not in common and not labels_are_private:
@@ -292,7 +294,7 @@ def _target_findings(public: Table, choices: Choices) -> Iterator[Finding]:
         yield Finding(note, (name,), True, repairs)
     if not choices.model.binary and kind == "number":
         yield from _grouping_findings(name, public, choices)
-    known = choices.positive is not None and cells.canonical(choices.positive) in levels
+    known = choices.positive is not None and cells.canonical_level(choices.positive) in levels
     if choices.model.binary and not known and set(levels) != {"0", "1"} and len(levels) != 2:
         numbers = {"family": GAUSSIAN.id, "lam": None, "positive": None}
         linear = (Repair(RepairLabel.LINEAR.sentence(), numbers),) if share >= 0.5 and len(levels) > 2 else ()
@@ -308,7 +310,7 @@ def _target_findings(public: Table, choices: Choices) -> Iterator[Finding]:
         title = FAMILIES[LOGISTIC.id].title.capitalize()
         chance = Repair(RepairLabel.LABELS.sentence(title=title), {"family": LOGISTIC.id, "lam": None})
         yield Finding(Note(TableNote.LABEL_TARGET, column=name), (name,), repairs=(chance,))
-    spellings = schema.spelled_alike(levels)
+    spellings = schema.levels_of_one_spelling(levels)
     if spellings and (choices.model.binary or share < 0.5):
         note = Note(TableNote.SPELLINGS, column=name, levels=spellings)
         yield Finding(note, (name,), repairs=_merge_spellings(name, choices))
@@ -317,7 +319,7 @@ def _target_findings(public: Table, choices: Choices) -> Iterator[Finding]:
 def _read_as_written(name: str, levels: Mapping[str, int], choices: Choices, decimal: str | None) -> tuple[Repair, ...]:
     """Return the repair that reads a column as numbers with a sign or another decimal mark, if most cells are."""
     # in a formula, columns have the kinds of the public schema
-    kind = None if choices.formula else schema.written_as(levels, decimal)
+    kind = None if choices.formula else schema.inferred_format(levels, decimal)
     return () if kind is None else (_read_as_kind(name, kind, choices, schema.example(levels, kind, decimal)),)
 
 
@@ -363,7 +365,7 @@ def _read_code_as_missing(name: str, code: float, numbers: np.ndarray, choices: 
     text, others = f"{code:.15g}", numbers[np.isfinite(numbers) & (numbers != code)]
     changes = declared(CODED, text)
     repair = Repair(RepairLabel.AS_MISSING.sentence(label=text, column=name), changes)
-    median = figure(float(np.median(others)))
+    median = rounded(float(np.median(others)))
     filled = Repair(
         RepairLabel.AS_MISSING_FILLED.sentence(label=text, column=name, value=median),
         {**changes, "missing": "public-median"},
@@ -392,7 +394,7 @@ def _make_labels(levels: list[str], family: str = "logistic") -> tuple[Repair, .
 
     A level with another spelling is not proposed, because that spelling would be among the others.
     """
-    title, spellings = FAMILIES[family].title.capitalize(), schema.spelled_alike(levels)
+    title, spellings = FAMILIES[family].title.capitalize(), schema.levels_of_one_spelling(levels)
     if len(levels) == 1:  # there is no other level
         return ()
     if len(levels) == 2 and not spellings:
@@ -436,7 +438,7 @@ def _feature_findings(private: Table, public: Table, choices: Choices, features:
             yield from _grouping_findings(name, public, choices)
         if name in features and (gap_share := missing_categories(public, name, choices)):
             note = Note(TableNote.MISSING_CATEGORIES, column=name, share=gap_share, example=cells.MISSING_EXAMPLES)
-            yield Finding(note, (name,), repairs=(as_unknown((name,), choices),))
+            yield Finding(note, (name,), repairs=(missing_as_level((name,), choices),))
         numeric = kind == "number" or number_format(kind) is not None
         numbers = schema.values(column, kind, public.decimal) if numeric else np.empty(0)
         code = schema.code_for_missing(numbers)
@@ -446,7 +448,7 @@ def _feature_findings(private: Table, public: Table, choices: Choices, features:
         if kind in DATES:
             leave_out = _leave_out(features, (name,))
             yield Finding(date_note(name, kind), (name,), repairs=(leave_out,))
-        elif choices.features and (identifier := schema.as_identifier(name, numbers)) is not None:
+        elif choices.features and (identifier := schema.identifier_note(name, numbers)) is not None:
             leave_out = _leave_out(features, (name,))
             yield Finding(Note(identifier, column=name), (name,), repairs=(leave_out,))
 
@@ -458,7 +460,7 @@ def missing_categories(public: Table, name: str, choices: Choices) -> float:
     return 1 - sum(schema.frequencies(public.column(name)).values()) / max(public.n, 1)
 
 
-def as_unknown(names: Sequence[str], choices: Choices) -> Repair:
+def missing_as_level(names: Sequence[str], choices: Choices) -> Repair:
     """Return the repair that makes missing cells of these columns a level."""
     kinds = {**choices.kinds, **dict.fromkeys(names, WITH_UNKNOWN)}
     return Repair(RepairLabel.AS_UNKNOWN.sentence(columns=tuple(names)), {"kinds": kinds})
@@ -514,7 +516,7 @@ def _protect_person(name: str, choices: Choices) -> tuple[Repair, ...]:
 
 def _leave_out(features: tuple[str, ...], names: tuple[str, ...]) -> Repair:
     """Return the repair that leaves out these features."""
-    return Repair(f"Leave out {listed(names)}", {"features": tuple(n for n in features if n not in names)})
+    return Repair(f"Leave out {quoted_names(names)}", {"features": tuple(n for n in features if n not in names)})
 
 
 def _preparation_findings(

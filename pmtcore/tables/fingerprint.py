@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from pmtcore.base import threads
 from pmtcore.base.private_rows import PassObserver
-from pmtcore.ledger.fingerprint import HASHING_BYTES, HashedCells, hashed_texts, mixed
+from pmtcore.ledger.fingerprint import HASHING_BYTES, HashedCells, hashed_texts, keyed_hashes
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.cells import numbers, texts
 from pmtcore.tables.cluster import Cluster, TablePart, parts
@@ -73,7 +73,7 @@ def public_digest(public: PublicData, key: bytes) -> str:
     return digest.hexdigest()
 
 
-def hashed(
+def hash_cells(
     table: Table,
     key: bytes,
     dialect: Dialect | None = None,
@@ -107,7 +107,7 @@ def hashed(
     if parsed is not None:
         parsed.drop()
     if cluster is None:
-        chosen = rules.chosen(source.blocks(names, rules.dialect), threads.readers(), watch=watch, parsed=parsed)
+        chosen = rules.chosen(source.blocks(names, rules.dialect), threads.reader_threads(), watch=watch, parsed=parsed)
     else:
         of_first_block = rules.chosen(islice(source.blocks(names, rules.dialect), 1), 1)
         of_part = replace(rules, telling=of_first_block.telling)
@@ -204,7 +204,7 @@ class _ChosenRows:
 
     def hashes(self, columns: int, key: bytes) -> np.ndarray:
         """Return the keyed hashes (r, d) of the cells of the chosen rows."""
-        return mixed(np.vstack(self._words), key) if self._words else np.empty((0, columns), dtype=np.uint64)
+        return keyed_hashes(np.vstack(self._words), key) if self._words else np.empty((0, columns), dtype=np.uint64)
 
     def first(self) -> np.ndarray | None:
         """Return whether each row (r,) would be chosen from a table 16 times as large; ``None`` where all rows are."""
@@ -279,7 +279,7 @@ class _HashingRules:
         dialect: of the table.
         mark: decimal mark.
         key: the part of the ledger's key that hashes cells; workers get no more of it.
-        most_rows: see :func:`hashed`.
+        most_rows: see :func:`hash_cells`.
         telling: positions of the telling columns; ``None``: the first block determines them.
     """
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
 from pmtcore.base import threads
-from pmtcore.tables.cells import MISSING, decoded
+from pmtcore.tables.cells import MISSING, decode_bytes
 from pmtcore.tables.dialect import BOM
 from pmtcore.tables.limits import CHUNK, LARGEST, LINE, SPAN
 
@@ -76,7 +76,7 @@ class TextShape:
         return self.blank_rows and not (self.quoted and self.multiline)
 
 
-def counted(data: Iterable[bytes], shape: TextShape) -> int:
+def count_rows(data: Iterable[bytes], shape: TextShape) -> int:
     """Return the number of rows."""
     if shape.rows_are_lines:
         return _line_count(data)
@@ -138,7 +138,7 @@ def batches(
         parsed = (partial(_cells_of_lines, block, end, shape, reading) for block, end in _whole_lines(data))
     else:
         parsed = (partial(_cells, *block, shape, wanted=reading) for block in _row_blocks(data, shape) if len(block[1]))
-    return threads.in_order(parsed, threads.readers())
+    return threads.in_order(parsed, threads.reader_threads())
 
 
 def after_header(data: Iterable[bytes]) -> tuple[bytes, Iterator[bytes]]:
@@ -447,4 +447,4 @@ def _utf8(text: bytes, encoding: str) -> bytes:
 
 
 def _decoded(text: bytes, encoding: str) -> bytes:
-    return decoded(text, "latin-1" if encoding == "latin-1" else "cp1252").encode("utf-8")
+    return decode_bytes(text, "latin-1" if encoding == "latin-1" else "cp1252").encode("utf-8")

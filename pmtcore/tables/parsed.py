@@ -72,7 +72,7 @@ def _dropping_blocks(blocks: deque[Cells]) -> Iterator[Cells]:
         yield blocks.popleft()
 
 
-def fits(rows: int, used: int, columns: int) -> bool:
+def fits_in_memory(rows: int, used: int, columns: int) -> bool:
     """Return whether numbers of a table are stored: they fit into memory, and both passes have the same blocks.
 
     Args:

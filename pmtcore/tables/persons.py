@@ -41,23 +41,23 @@ MOST_LETTERS = 4096
 def identifiers(cells: pa.Array) -> np.ndarray:
     """Return the canonical identifier (k,) of each cell, a text; empty where it is missing."""
     distinct, positions = _distinct_texts(cells)
-    return np.array([canonical(text) for text in distinct], dtype=object)[positions]
+    return np.array([canonical_identifier(text) for text in distinct], dtype=object)[positions]
 
 
-def in_order_met(names: np.ndarray) -> tuple[np.ndarray, int]:
+def numbered_by_occurrence(names: np.ndarray) -> tuple[np.ndarray, int]:
     """Return numbers (k,) of names, from 0 on in the order of first occurrence, and the number of distinct names."""
     numbers: dict[str, int] = {}
     codes = np.fromiter((numbers.setdefault(name, len(numbers)) for name in names), dtype=np.int64, count=len(names))
     return codes, len(numbers)
 
 
-def canonical(text: str) -> str:
+def canonical_identifier(text: str) -> str:
     """Return the canonical form of one identifier; empty where it is missing.
 
     It is in Unicode's compatibility composition (NFKC) and lower case, with single spaces and without format
     characters; a number is written by its exact value. Only the first :data:`MOST_LETTERS` characters count.
 
-    >>> [canonical(text) for text in ("7", "07", "7.0", "+7e0", "70e-1", "Ann ", "a\u200bnn", "0.50")]
+    >>> [canonical_identifier(text) for text in ("7", "07", "7.0", "+7e0", "70e-1", "Ann ", "a\u200bnn", "0.50")]
     ['7', '7', '7', '7', '7', 'ann', 'ann', '5e-1']
     """
     return _canonical(text[:MOST_LETTERS])[:MOST_LETTERS]
@@ -117,7 +117,7 @@ class Persons:
         for block in table.source.blocks((column,), dialect):
             for text in _distinct_texts(block.columns[column])[0]:
                 if text not in spellings:
-                    spellings[text] = names.setdefault(canonical(text), len(names))
+                    spellings[text] = names.setdefault(canonical_identifier(text), len(names))
         return cls(column, len(names), spellings)
 
     def of(self, cells: pa.Array) -> np.ndarray:
@@ -132,7 +132,7 @@ def _distinct_texts(cells: pa.Array) -> tuple[list[str], np.ndarray]:
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False)
 
 
-def bounded(rows: PrivateRows, people: int, unit: Unit) -> PrivateRows:
+def bounded_rows(rows: PrivateRows, people: int, unit: Unit) -> PrivateRows:
     """Return the rows that count, at most ``unit.rows`` of each person.
 
     The person's number is a column of each row, since two passes over a query may have different orders.

@@ -27,20 +27,20 @@ from pmtcore.tables.cluster import Cluster
 from pmtcore.tables.coder import Coder, Weights, check_width, row_blocks
 from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.features import Feature, category_notes, coding, feature, numeric
+from pmtcore.tables.features import Feature, category_notes, feature, numeric, target_coding
 from pmtcore.tables.kinds import CAPPED, CODED, ORDERS, WITH_UNKNOWN, number_format
 from pmtcore.tables.limits import SMALLEST
-from pmtcore.tables.parsed import ParsedNumbers, fits
-from pmtcore.tables.persons import Persons, bounded, identifiers, in_order_met
+from pmtcore.tables.parsed import ParsedNumbers, fits_in_memory
+from pmtcore.tables.persons import Persons, bounded_rows, identifiers, numbered_by_occurrence
 from pmtcore.tables.queries import DeclaredSource
 from pmtcore.tables.schema import (
     Schema,
-    as_identifier,
     code_for_missing,
     frequencies,
+    identifier_note,
+    levels_of_one_spelling,
     merged_spellings,
     named_as_identifier,
-    spelled_alike,
     values,
 )
 from pmtcore.tables.sources import ArrowSource, Cells, ParquetSource, TextSource, is_same_file
@@ -142,7 +142,7 @@ class PublicSide:
         decimal, names = self.dialect.mark(private.source.separator), self.coder.columns()
         if not isinstance(private.source, TextSource | ParquetSource) or not self.coder.reads_numbers_alone:
             return None
-        if not fits(private.source.rows(self.dialect), len(names), len(private.columns)):
+        if not fits_in_memory(private.source.rows(self.dialect), len(names), len(private.columns)):
             return None
         return ParsedNumbers(names, decimal)
 
@@ -159,7 +159,7 @@ class PublicSide:
             private: the private table.
             cluster: on which sums are computed; ``None``: in this process.
             parsed: store in which another pass may leave the numbers of all rows.
-            people: persons, whose numbers become the last column, for :func:`pmtcore.tables.persons.bounded`.
+            people: persons, whose numbers become the last column, for :func:`pmtcore.tables.persons.bounded_rows`.
 
         Raises:
             InputError: a strict policy refuses a row.
@@ -201,16 +201,16 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
 
 def _are_two_labels(levels: Sequence[str]) -> bool:
     """Return whether levels are two labels, and not two spellings of one."""
-    return len(levels) == 2 and not spelled_alike(levels)
+    return len(levels) == 2 and not levels_of_one_spelling(levels)
 
 
 def _is_identifier(public: Table, name: str) -> bool:
     """Return whether a public column of numbers looks like row numbers or identifiers."""
     numbers = values(public.column(name), "number", public.decimal)
-    return as_identifier(name, numbers) is not None
+    return identifier_note(name, numbers) is not None
 
 
-def features_taken(
+def chosen_features(
     private: Table, public: Table | MomentTable, choices: Choices, schema: Schema | None = None
 ) -> tuple[str, ...]:
     """Return the columns that become features: chosen or by default; empty where there is none.
@@ -258,7 +258,7 @@ def prepare(
         InputError: the tables or choices cannot be used; it states table, column and remedy.
     """
     if isinstance(public, Table):
-        check_exchanged(private, public, choices)
+        check_not_swapped(private, public, choices)
     _check_public_rows(public, public_rows)
     _check_declared(choices, public)
     if choices.formula:
@@ -279,7 +279,7 @@ def prepare(
         notes += (Note(TableNote.MORE_PUBLIC_ROWS),) if isinstance(public, Table) and public.n > rows.n else ()
     else:
         people = Persons.counted(private, choices.unit.column, side.dialect)
-        rows = bounded(side.read(private, people=people), people.count, choices.unit)
+        rows = bounded_rows(side.read(private, people=people), people.count, choices.unit)
         notes += (Note(TableNote.UNIT, unit=choices.unit.words),)
         needs_clusters = choices.unit.rows > 1 and side.data.clusters is None
         notes += (Note(TableNote.ROWS_OF_A_PERSON),) if needs_clusters else ()
@@ -365,7 +365,7 @@ def _expansion(public: Table | MomentTable, choices: Choices, schema: Schema | N
     return learned
 
 
-def check_exchanged(private: Table, public: Table, choices: Choices) -> None:
+def check_not_swapped(private: Table, public: Table, choices: Choices) -> None:
     """Check that the two tables are not one file, and not swapped by two of three public signs.
 
     The signs are the name of each file, and more public than private rows. Public rows are used without protection, so
@@ -539,10 +539,12 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     features, notes = _usable_features(public, names, choices, rules, decimal=decimal)
     labelled = choices.target in public.columns
     labels = public.column(choices.target) if labelled else None
-    target = coding(labels, choices.target, choices.model, choices.positive, decimal=decimal, kind=choices.target_kind)
+    target = target_coding(
+        labels, choices.target, choices.model, choices.positive, decimal=decimal, kind=choices.target_kind
+    )
     coder = Coder(tuple(features), choices, target, decimal, weights=_weights(public, choices, decimal))
     check_width(coder)
-    if target.kind == "caseless" and (alike := spelled_alike(frequencies(labels or ()))):
+    if target.kind == "caseless" and (alike := levels_of_one_spelling(frequencies(labels or ()))):
         notes += (Note(TableNote.READ_ALIKE, column=target.name, levels=alike),)
     notes = target.notes + notes + tuple(note for one in features for note in one.notes)
     notes += category_notes(features, choices)
@@ -644,7 +646,7 @@ def _groups(public: Table, choices: Choices, complete: np.ndarray) -> np.ndarray
             raise InputError(TableMessage.NO_CLUSTER_COLUMN, column=name)
         return None
     cells = public.column(name).combine_chunks()
-    return in_order_met(identifiers(cells))[0][complete]
+    return numbered_by_occurrence(identifiers(cells))[0][complete]
 
 
 def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | None:
@@ -816,7 +818,7 @@ def _without_intercept(names: Iterable[str], choices: Choices) -> list[str]:
 
 
 def _numeric_coder(features: list[str], choices: Choices, decimal: str | None = ".") -> Coder:
-    target = coding(None, choices.target, choices.model, choices.positive, kind=choices.target_kind)
+    target = target_coding(None, choices.target, choices.model, choices.positive, kind=choices.target_kind)
     return Coder(tuple(numeric(name) for name in features), choices, target, decimal)
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pmtcore.base.messages import InputError, TableMessage, reraised_as, whole_number_between
-from pmtcore.tables.cells import decoded, from_objects
+from pmtcore.tables.cells import decode_bytes, from_objects
 from pmtcore.tables.dialect import Dialect, check_names
 from pmtcore.tables.limits import block_rows
 from pmtcore.tables.sources import Cells, DerivedSource, Source
@@ -237,7 +237,7 @@ def _engine(url: str) -> sa.Engine:
 
     @sa.event.listens_for(engine, "connect")
     def _lenient(connection: sqlite3.Connection, _: object) -> None:
-        connection.text_factory = decoded
+        connection.text_factory = decode_bytes
 
     return engine
 

@@ -21,7 +21,7 @@ import pyarrow.types as pt
 
 from pmtcore.base.json_fields import JsonFields
 from pmtcore.base.messages import InputError, TableMessage, TableNote, reraised_as
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.strict_json import parse_json
 from pmtcore.tables import cells
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.kinds import (
@@ -172,11 +172,11 @@ def schema_from_json(data: bytes) -> Schema:
         InputError: it is not JSON, or not a schema.
     """
     with reraised_as(InputError(TableMessage.SCHEMA_NOT_JSON), ValueError):
-        fields = parsed(data)
+        fields = parse_json(data)
     return Schema.from_dict(fields)
 
 
-def inferred(table: pa.Table, dialect: Dialect, decimal: str | None) -> Schema:
+def infer_schema(table: pa.Table, dialect: Dialect, decimal: str | None) -> Schema:
     """Return the schema inferred from a public table: numbers or dates where all cells are, else levels."""
     return Schema(
         tuple(_inferred_column(str(name).strip(), table[name], decimal) for name in table.column_names), dialect
@@ -189,12 +189,12 @@ def frequencies(column: Sequence[pa.Array] | pa.ChunkedArray) -> dict[str, int]:
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else column:
         for entry in pc.value_counts(cells.texts(chunk)).to_pylist():
             if entry["values"] is not None:
-                level = cells.canonical(entry["values"])
+                level = cells.canonical_level(entry["values"])
                 counts[level] = counts.get(level, 0) + int(entry["counts"])
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def spelled_alike(levels: Iterable[str]) -> list[str]:
+def levels_of_one_spelling(levels: Iterable[str]) -> list[str]:
     """Return the public levels that differ from another level only in capitals or blanks, grouped."""
     by_form: dict[str, list[str]] = {}
     for level in levels:
@@ -218,7 +218,7 @@ def merged_spellings(counts: Mapping[str, int], declared: Iterable[str] = ()) ->
     return dict(sorted(merged.items(), key=lambda item: (-item[1], item[0])))
 
 
-def written_as(counts: Mapping[str, int], decimal: str | None) -> Kind | None:
+def inferred_format(counts: Mapping[str, int], decimal: str | None) -> Kind | None:
     """Return the kind that reads most public cells as numbers with a sign or another decimal mark; else ``None``.
 
     The example of a kind by example is a cell of the column, if one determines the same format.
@@ -358,7 +358,7 @@ def _is_of_nines(value: float) -> bool:
     return set(f"{abs(value):.15g}") == {"9"} and abs(value) >= _SMALLEST_CODE
 
 
-def like_identifier(numbers: np.ndarray) -> bool:
+def looks_like_identifier(numbers: np.ndarray) -> bool:
     """Return whether a column's public numbers (m,) look like row numbers or identifiers.
 
     They do if all are integers and distinct, although at least five equal pairs would be expected among as many
@@ -375,11 +375,11 @@ def like_identifier(numbers: np.ndarray) -> bool:
     return bool(len(finite) * (len(finite) - 1) / 2 >= _EXPECTED_EQUAL_PAIRS * (np.ptp(finite) + 1))
 
 
-def as_identifier(name: str, numbers: np.ndarray) -> TableNote | None:
+def identifier_note(name: str, numbers: np.ndarray) -> TableNote | None:
     """Return the kind of note if public numbers (m,) or the name show an identifier; else ``None``."""
-    if like_identifier(numbers):
+    if looks_like_identifier(numbers):
         return TableNote.LIKE_IDENTIFIER
-    return TableNote.NAMED_IDENTIFIER if identifies(name, numbers) else None
+    return TableNote.NAMED_IDENTIFIER if is_identifier_by_name(name, numbers) else None
 
 
 def named_as_identifier(name: str) -> bool:
@@ -398,7 +398,7 @@ def _words_of_name(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]*[a-z]+|[A-Z]+", name)]
 
 
-def identifies(name: str, numbers: np.ndarray) -> bool:
+def is_identifier_by_name(name: str, numbers: np.ndarray) -> bool:
     """Return whether name and public numbers (m,) of a column suggest identifiers, which several rows may share.
 
     The numbers are integers, and there are more distinct ones than of counts or grades, or all are distinct.

@@ -25,7 +25,7 @@ from pmtcore.tables import lines
 from pmtcore.tables.cells import OBJECT, from_objects, texts
 from pmtcore.tables.dialect import SEPARATORS, Dialect, Header, check_names, header_of
 from pmtcore.tables.limits import PARQUET_BUFFER, block_rows
-from pmtcore.tables.streams import Place, opened, pieces
+from pmtcore.tables.streams import Place, decompressed_pieces, open_stream
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -104,7 +104,7 @@ class TextSource(FileSource):
         self.in_memory = isinstance(place, bytes)
         self._counted: dict[tuple[str, bool], tuple[int, int]] = {}
         self._numbers: frozenset[str] = frozenset()
-        line = lines.after_header(pieces(place, where, limit))[0]
+        line = lines.after_header(decompressed_pieces(place, where, limit))[0]
         if not line.strip(b"\r\n \t\xef\xbb\xbf"):
             raise InputError(TableMessage.EMPTY_FILE, where=where)
         self.header: Header = header_of(line, where, private)
@@ -128,7 +128,7 @@ class TextSource(FileSource):
     @cached_property
     def sha256(self) -> str:
         digest = hashlib.sha256()
-        for piece in pieces(self.place, self._where, self._limit):
+        for piece in decompressed_pieces(self.place, self._where, self._limit):
             digest.update(piece)
         return digest.hexdigest()
 
@@ -146,8 +146,8 @@ class TextSource(FileSource):
     def has_line_breaks(self, dialect: Dialect) -> bool:
         """Return whether a public file has cells with line breaks, that is, more lines than rows."""
         shape = replace(self._shape(dialect), multiline=False)
-        text = lines.after_header(pieces(self.place, self._where, self._limit))[1]
-        return lines.counted(text, shape) > self.rows(dialect)
+        text = lines.after_header(decompressed_pieces(self.place, self._where, self._limit))[1]
+        return lines.count_rows(text, shape) > self.rows(dialect)
 
     def _count(self, dialect: Dialect) -> tuple[int, int]:
         """Return the number of rows, and of uncompressed bytes."""
@@ -157,18 +157,18 @@ class TextSource(FileSource):
 
             def measured_pieces() -> Iterator[bytes]:
                 nonlocal size
-                for piece in pieces(self.place, self._where, self._limit):
+                for piece in decompressed_pieces(self.place, self._where, self._limit):
                     size += len(piece)
                     yield piece
 
-            count = lines.counted(lines.after_header(measured_pieces())[1], self._shape(dialect))
+            count = lines.count_rows(lines.after_header(measured_pieces())[1], self._shape(dialect))
             self._counted[key] = count, size
         return self._counted[key]
 
     def sample(self, most: int) -> bytes:
         """Return at least the first ``most`` bytes of a public file, or all."""
         start = b""
-        for piece in pieces(self.place, self._where, self._limit):
+        for piece in decompressed_pieces(self.place, self._where, self._limit):
             start += piece
             if len(start) >= most:
                 break
@@ -178,7 +178,7 @@ class TextSource(FileSource):
         positions = [self.names.index(name) + dialect.row_names for name in names]
         with_point = dialect.mark(self.separator) == "."
         numbers = {j for j, name in zip(positions, names, strict=True) if with_point and name in self._numbers}
-        text_pieces = lines.after_header(pieces(self.place, self._where, self._limit))[1]
+        text_pieces = lines.after_header(decompressed_pieces(self.place, self._where, self._limit))[1]
         for batch in lines.batches(text_pieces, self._shape(dialect), positions, numbers):
             if batch.unreadable and not self._private:
                 raise InputError(
@@ -187,7 +187,7 @@ class TextSource(FileSource):
                     count=len(self.names),
                     separator=SEPARATORS[self.header.separator],
                 )
-            yield from sliced(Cells(batch.rows, dict(zip(names, batch.cells, strict=True))))
+            yield from slice_block(Cells(batch.rows, dict(zip(names, batch.cells, strict=True))))
 
 
 class ParquetSource(FileSource):
@@ -227,7 +227,7 @@ class ParquetSource(FileSource):
         text_columns = [self._fields[name].name for name in names if _is_text(self._fields[name].type)]
         with ExitStack() as stack:
             try:
-                handle = opened(self.place)
+                handle = open_stream(self.place)
                 stack.callback(handle.close)
                 file = pq.ParquetFile(
                     handle, read_dictionary=text_columns, pre_buffer=False, buffer_size=PARQUET_BUFFER
@@ -410,7 +410,7 @@ def has_digest_at_hand(source: Source) -> bool:
     return source.in_memory or isinstance(source, ParquetSource)
 
 
-def sliced(cells: Cells) -> Iterator[Cells]:
+def slice_block(cells: Cells) -> Iterator[Cells]:
     """Yield a block in parts of at most :func:`block_rows` rows."""
     size = block_rows(len(cells.columns))
     for start in range(0, cells.rows, size):
@@ -457,7 +457,7 @@ def _content_digest(place: Place) -> str:
     """
     if isinstance(place, bytes):
         return hashlib.sha256(place).hexdigest()
-    with opened(place) as stream:
+    with open_stream(place) as stream:
         size = stream.seek(0, io.SEEK_END)
         stream.seek(size - _PARQUET_FOOTER)
         length = int.from_bytes(stream.read(4), "little")

@@ -29,7 +29,7 @@ def without_keys(address: str) -> str:
     return re.sub(r"//[^/]*@", "//", address.partition("?")[0]) if is_address(address) else address
 
 
-def opened(place: Place) -> BinaryIO:
+def open_stream(place: Place) -> BinaryIO:
     """Open a seekable stream of bytes.
 
     Raises:
@@ -47,14 +47,14 @@ def opened(place: Place) -> BinaryIO:
         raise InputError(TableMessage.FILE_UNREADABLE, place=str(place), reason=error.strerror) from None
 
 
-def pieces(place: Place, where: str, limit: int | None = None) -> Iterator[bytes]:
+def decompressed_pieces(place: Place, where: str, limit: int | None = None) -> Iterator[bytes]:
     """Yield the uncompressed bytes, piece by piece, of all members of a gzip file.
 
     Raises:
         InputError: a gzip file is damaged, cut short, followed by other bytes or gzip'ed twice, or the limit, in
             uncompressed bytes, is exceeded.
     """
-    with opened(place) as raw:
+    with open_stream(place) as raw:
         packed = raw.read(2) == _GZIP
         raw.seek(0)
         stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw
@@ -68,14 +68,14 @@ def pieces(place: Place, where: str, limit: int | None = None) -> Iterator[bytes
             yield piece
 
 
-def unpacked(place: Place, where: str, limit: int = MAX_BYTES) -> bytes:
-    """Return all uncompressed bytes; see :func:`pieces`."""
-    return b"".join(pieces(place, where, limit))
+def decompress(place: Place, where: str, limit: int = MAX_BYTES) -> bytes:
+    """Return all uncompressed bytes; see :func:`decompressed_pieces`."""
+    return b"".join(decompressed_pieces(place, where, limit))
 
 
 def starts_with(place: Place, mark: bytes) -> bool:
     """Return whether the stored bytes start with this mark."""
-    with opened(place) as stream:
+    with open_stream(place) as stream:
         return stream.read(len(mark)) == mark
 
 

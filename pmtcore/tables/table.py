@@ -20,7 +20,7 @@ import pyarrow as pa
 from pmtcore.base.messages import InputError, TableMessage, reraised_as, whole_number_between
 from pmtcore.base.private_rows import StaysInSession
 from pmtcore.tables import schema as schemas
-from pmtcore.tables.cells import OBJECT, shown
+from pmtcore.tables.cells import OBJECT, display_texts
 from pmtcore.tables.dialect import Dialect, public_dialect
 from pmtcore.tables.limits import MAX_BYTES, MAX_CELLS
 from pmtcore.tables.queries import DeclaredSource, QuerySource
@@ -34,7 +34,7 @@ from pmtcore.tables.sources import (
     as_table,
     frame_source,
 )
-from pmtcore.tables.streams import Place, is_address, pieces, starts_with, unpacked, without_keys
+from pmtcore.tables.streams import Place, decompress, decompressed_pieces, is_address, starts_with, without_keys
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +97,7 @@ class Table(StaysInSession):
         """Infer the schema of this public table."""
         if self.role != "public":
             raise InputError(TableMessage.SCHEMA_OF_PRIVATE_ROWS)
-        return schemas.inferred(self.cells, self.dialect, self.decimal)
+        return schemas.infer_schema(self.cells, self.dialect, self.decimal)
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return the cells of a public column, unchanged."""
@@ -114,12 +114,14 @@ class Table(StaysInSession):
         first = next(iter(blocks), None)
         if first is None:
             return pa.table({name: pa.nulls(0, pa.large_string()) for name in self.columns}).to_pandas()
-        return pa.table({name: shown(column.slice(0, rows)) for name, column in first.columns.items()}).to_pandas()
+        return pa.table(
+            {name: display_texts(column.slice(0, rows)) for name, column in first.columns.items()}
+        ).to_pandas()
 
     @cached_property
     def typed(self) -> pa.Table:
         """Return all cells, numbers converted, for readers who may see them: the curator, and the lab."""
-        rules = schemas.inferred(self.cells, self.dialect, self.decimal).columns
+        rules = schemas.infer_schema(self.cells, self.dialect, self.decimal).columns
         return pa.table({c.name: _typed(self.cells[j], c, self.decimal) for j, c in enumerate(rules)})
 
     @property
@@ -270,8 +272,8 @@ def _source(place: Place, where: str, role: Role, limit: int | None = None) -> S
         limit = MAX_BYTES
     if starts_with(place, b"PAR1"):
         return ParquetSource(place, where, private, limit)
-    if starts_with(place, b"\x1f\x8b") and next(pieces(place, where, limit), b"")[:4] == b"PAR1":
-        return ParquetSource(unpacked(place, where, limit or MAX_BYTES), where, private, limit)
+    if starts_with(place, b"\x1f\x8b") and next(decompressed_pieces(place, where, limit), b"")[:4] == b"PAR1":
+        return ParquetSource(decompress(place, where, limit or MAX_BYTES), where, private, limit)
     return TextSource(place, where, private, limit)
 
 
@@ -324,7 +326,7 @@ def split(table: Table, public_rows: int, seed: int) -> tuple[Table, Table]:
 def _typed(column: pa.ChunkedArray, rule: schemas.Column, decimal: str | None) -> pa.Array | pa.ChunkedArray:
     """Return a column with texts that are numbers converted: to integers if all are, else to floats."""
     if column.type == OBJECT:
-        column = pa.chunked_array([shown(chunk) for chunk in column.chunks], pa.large_string())
+        column = pa.chunked_array([display_texts(chunk) for chunk in column.chunks], pa.large_string())
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     if rule.kind != "number" or len(column) == 0 or not is_text:
         return column
@@ -365,7 +367,7 @@ class LabelledSource(DerivedSource):
             yield Cells(block.rows, {name: columns[name] for name in names})
 
 
-def labelled(table: Table, column: str, labels: Sequence[str]) -> Table:
+def with_label_column(table: Table, column: str, labels: Sequence[str]) -> Table:
     """Return the table with an additional column of labels; see :class:`LabelledSource`.
 
     Raises:

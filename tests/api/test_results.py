@@ -18,7 +18,7 @@ import statsmodels.formula.api as smf
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 import pmtcore as pc
-from pmtcore.api.loading import loaded, results_of
+from pmtcore.api.loading import results_from_record, results_of
 from pmtcore.api.tables import great_table
 from pmtcore.base.messages import ExploreMessage, FaceMessage, ResultMessage, TableMessage
 from pmtcore.base.release_record import ReleaseRecord
@@ -133,7 +133,7 @@ def test_every_method_has_its_covariance(entry):
     for part, matrix in bands.covariance.items():
         assert np.allclose(np.diag(matrix), getattr(bands, part) ** 2, rtol=1e-6, atol=1e-300)
         assert np.linalg.eigvalsh(matrix)[0] > -1e-9 * max(np.trace(matrix), 1e-300)
-    back = loaded(json.loads(made.to_json()))
+    back = results_from_record(json.loads(made.to_json()))
     assert np.allclose(back.cov_params(), made.cov_params()) and np.allclose(back.pvalues, made.pvalues)
 
 
@@ -160,7 +160,7 @@ def test_old_records_still_open(model):
     record = {k: v for k, v in model.record_.items() if k not in ("format", "version", "date", "software")}
     old = {k: v for k, v in record.items() if k not in ("inference", "design")}
     assert Release.from_dict(old).as_dict()["coefficients"] == record["coefficients"]
-    found = loaded(old)
+    found = results_from_record(old)
     assert np.allclose(found.conf_int(), model.conf_int()) and np.allclose(found.bse, model.bse)
     assert np.allclose(found.conf_int(0.9), model.conf_int(0.9), rtol=1e-3)
     for ask, kind in (
@@ -182,7 +182,7 @@ def test_what_is_no_record(text, tmp_path):
 def test_a_later_record_says_so(model):
     """A record of a later version is not guessed at."""
     with refused(FaceMessage.RECORD_NEWER):
-        loaded({**model.record_, "version": 99})
+        results_from_record({**model.record_, "version": 99})
 
 
 def test_names_with_any_sign_stand_in_constraints():

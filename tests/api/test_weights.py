@@ -17,7 +17,7 @@ from pmtcore.api.frames import table
 from pmtcore.base.messages import MethodMessage, TableMessage
 from pmtcore.cli.main import main
 from pmtcore.glm.families import POISSON
-from pmtcore.mechanisms.grid import SCALE, from_words
+from pmtcore.mechanisms.grid import SCALE, join_words
 from pmtcore.mechanisms.passes import GRADIENT, CurvatureSum, GradientSum
 from pmtcore.mechanisms.quantized_rows import Quantizer
 from pmtcore.tables.choices import Choices
@@ -205,9 +205,9 @@ def test_a_weighted_gradient_is_no_longer_than_its_bound(seed, weight, bound):
     x, y = rng.normal(size=(1, 3)), np.array([[float(rng.integers(0, 50)), weight]])
     piece = next(Quantizer.features_only(np.eye(3), False)(x, y))
     point = rng.normal(size=(1, 3))
-    units = from_words(GradientSum(POISSON, point, np.array([bound]))([piece]))[0] / GRADIENT
+    units = join_words(GradientSum(POISSON, point, np.array([bound]))([piece]))[0] / GRADIENT
     assert np.linalg.norm(units) <= 1
-    curved = from_words(CurvatureSum(POISSON, point, np.array([bound]))([piece]))[0] / SCALE**2
+    curved = join_words(CurvatureSum(POISSON, point, np.array([bound]))([piece]))[0] / SCALE**2
     assert np.linalg.norm(curved) <= 1
 
 

@@ -297,7 +297,7 @@ def test_the_table_says_that_it_has_other_units_than_the_picture(explored):
     (table,) = [f.value for f in explored.dataframe if "step of the picture" in f.value]
     held = explored.session_state["explore-held"]
     sizes = dict(zip(table["coefficient"], table["step of the picture"], strict=True))
-    assert sizes["x1"] == figures.comparable(held.moment)["x1"]
+    assert sizes["x1"] == figures.comparable_steps(held.moment)["x1"]
 
 
 @pytest.mark.parametrize("unlike", [True, False])

@@ -10,7 +10,7 @@ import pytest
 
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import of_role
-from pmtcore.releases.planning import planned
+from pmtcore.releases.planning import predict_method
 from pmtcore.report.first_look import first_look
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
@@ -71,7 +71,7 @@ def test_data_measures_what_plan_predicts(app):
     problem = session(app).problem
     public = of_role("public").id
     drawn = next(row for row in first_look(session(app).problem).summaries if row.method == public)
-    alone = planned(problem.public, problem.private.n, public, 1.0)
+    alone = predict_method(problem.public, problem.private.n, public, 1.0)
     away = np.abs(problem.public.coefficients - exact_fit(problem.public, problem.private).reveal(TEST))
     assert drawn.error_median == pytest.approx(float(np.median(away / alone.prediction.total)))
     assert "in standard errors of the public fit" in words(app)

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from pages.elements import cautions, workflow_state
 from pages.elements.session import _known_previews, _public_sides, named_tables, prepared
 from pmtcore.accounting.budgets import Budget, reporting_delta
-from pmtcore.base.numbers import figure, unbroken
+from pmtcore.base.numbers import rounded, unbroken
 from pmtcore.methods.registry import methods
 from pmtcore.releases.release import Request, preview
 from pmtcore.report.figures import conditioning
@@ -697,7 +697,7 @@ def test_what_would_be_retrieved_is_that_of_the_open_table(table):
     shown = {name: float(before[name].removeprefix("ε ")) for name in ("Spent on noise", "Spent on the Jacobian", back)}
     assert shown[back] == pytest.approx(made.facts.retrieved_epsilon, rel=0.05)
     # The parts add up, as they are written, to the epsilon that Plan and Release state.
-    assert sum(shown.values()) == pytest.approx(float(figure(made.guarantee.epsilon)), abs=2e-3)
+    assert sum(shown.values()) == pytest.approx(float(rounded(made.guarantee.epsilon)), abs=2e-3)
     app.select_slider(key="retrieval-open-mu").set_value(0.3).run()
     assert {metric.label: metric.value for metric in app.metric[:3]}[f"Instead: {back}"] != before[back]
     assert not app.exception

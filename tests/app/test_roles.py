@@ -12,7 +12,7 @@ from pmtcore.base.messages import ArgumentMessage, ReleaseMessage
 from pmtcore.base.roles import MAY, OWNER, Action, Actor, Denied, Forbidden, Role, role_of
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
-from pmtcore.releases.register import answer, cap, opened, part, register, registered, retire
+from pmtcore.releases.register import answer, cap, open_registered, part, register, registered_names, retire
 from tests.app.conftest import go, visit, words
 from tests.app.test_hostile_names import PAGES
 from tests.app.test_pages import csv, upload
@@ -152,7 +152,7 @@ def test_a_curator_works_with_forms(app, files):
     assert any("Say why" in error.value for error in app.error)
     app.text_input(key="retire-why").set_value("the study is over")
     box(app, "button", "Retire").click().run()
-    assert book.account("survey").retired == "the study is over" and registered(OWNER, book) == []
+    assert book.account("survey").retired == "the study is over" and registered_names(OWNER, book) == []
 
 
 @pytest.mark.slow
@@ -192,13 +192,13 @@ def test_the_register(files, capsys):
             register(WHO[role], book, "survey", files[0], public=files[1], cap=2.0)
     ask = ["ledger", "register", "--dataset", "survey", "--private", files[0], "--public", files[1], "--mu", "2"]
     assert main(ask) == 0
-    assert book.account("survey").cap == 2.0 and registered(WHO[Role.ANALYST], book) == ["survey"]
-    assert registered(WHO[Role.REVIEWER], book) == []
-    assert opened(WHO[Role.ANALYST], book, "survey").private.n == 400
+    assert book.account("survey").cap == 2.0 and registered_names(WHO[Role.ANALYST], book) == ["survey"]
+    assert registered_names(WHO[Role.REVIEWER], book) == []
+    assert open_registered(WHO[Role.ANALYST], book, "survey").private.n == 400
     with pytest.raises(Forbidden):
-        opened(WHO[Role.REVIEWER], book, "survey")
+        open_registered(WHO[Role.REVIEWER], book, "survey")
     with refused(ReleaseMessage.NOT_REGISTERED):
-        opened(OWNER, book, "other")
+        open_registered(OWNER, book, "other")
     capsys.readouterr()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from pmtcore.auditing.audits import stored
+from pmtcore.auditing.audits import latest_record
 from pmtcore.auditing.faults import FAULTS, wrong_shape
 from pmtcore.auditing.lower_bound import CONFIDENCE, audit, audit_of, bound, epsilon_bound, mu_bound, power
 from pmtcore.base.labels import ReleaseStatus
@@ -116,7 +116,7 @@ def test_a_weak_attack_promises_little(seen):
 
 def test_the_reference_is_no_published_method():
     """Nobody published the fit without privacy as private: it is not counted among methods that were refuted."""
-    record = stored()
+    record = latest_record()
     named = [e.id for e in methods() if e.standing is not ReleaseStatus.SOUND and e.role != "reference"]
     refuted = sum(record.audits[id].violated for id in named)
     assert f"{refuted} of {len(named)} refuted" in tally(record.audits)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.auditing.comparison import BLOCK, Comparison, budget_grid, distances, rescaled
+from pmtcore.auditing.comparison import BLOCK, Comparison, budget_grid, distances, rescaled_problem
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import ArgumentMessage, AuditMessage, LabReason, MethodMessage, ReleaseMessage, kind_of
 from pmtcore.base.private_rows import Private
@@ -99,7 +99,7 @@ def test_every_method_with_coefficients_can_be_compared(kind, request):
 @pytest.mark.parametrize("how", ["z", "minmax", "max"])
 def test_rescaling_the_whole_table(problem, how):
     """Features and target are rescaled by all rows, the intercept is not; the fit is that of the rescaled table."""
-    scaled = rescaled(problem, how)
+    scaled = rescaled_problem(problem, how)
     z = scaled.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
     table = np.vstack([z, scaled.public.rows])
     assert np.all(table[:, 0] == 1)

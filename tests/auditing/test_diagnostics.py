@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pmtcore.auditing.diagnostics import bootstrapped_after, expected_after, predicted
+from pmtcore.auditing.diagnostics import bootstrapped_after, expected_after, predicted_diagnosis
 from pmtcore.base.labels import Label
 from pmtcore.public.moments import INTERCEPT, conditioning, public_from_rows, whiten
 from tests.helpers import make, names
@@ -33,7 +33,7 @@ def test_condition_number_after_whitening(kind, seed):
             public = public_from_rows(x, None, (INTERCEPT, *names(8)), "y")
             rows = whiten(public.feature_root, new)
             found = (
-                predicted(public, 20_000, 0.05).after,
+                predicted_diagnosis(public, 20_000, 0.05).after,
                 conditioning(rows.T @ rows / len(rows)),
                 expected_after(9, 300),
             )
@@ -46,7 +46,7 @@ def test_condition_number_after_whitening(kind, seed):
 def test_gaussian_rows_are_predicted_by_their_law(seed):
     """With few Gaussian rows the condition number is at least that of the Wishart law; the label is public."""
     _, public, _ = make(50, 30, seed)
-    found = predicted(public, 50, 0.05)
+    found = predicted_diagnosis(public, 50, 0.05)
     assert found.label is Label.PUBLIC
     assert found.after.kappa >= expected_after(10, 30).kappa
     assert found.rate(0.0) == pytest.approx(1.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pmtcore.base.deployment import predictable, problems, sign_in_hours
+from pmtcore.base.deployment import deployment_problems, is_predictable, sign_in_hours
 from pmtcore.base.messages import SettingFault
 from pmtcore.base.roles import Denied, Role, actor_of
 from pmtcore.cli.main import main
@@ -28,15 +28,19 @@ NOW = 2e9
 
 
 def kinds(auth: object, environment: dict[str, str] | None = None, **options: bool) -> set[SettingFault]:
-    return {found.kind for found in problems({"auth": auth}, environment or {}, OPTIONS | options) if found.serious}
+    return {
+        found.kind
+        for found in deployment_problems({"auth": auth}, environment or {}, OPTIONS | options)
+        if found.serious
+    }
 
 
 def test_sound_settings_and_no_sign_in_are_taken() -> None:
     """Two thousand random secrets of the shapes that people make are none too poor; of 32 digits 1 in 60,000 is."""
-    assert not problems({}, {}, {}) and not kinds(SOUND)
+    assert not deployment_problems({}, {}, {}) and not kinds(SOUND)
     source = random.Random(20261124)
-    assert not any(predictable(source.randbytes(16).hex()) for _ in range(1000))
-    assert not any(predictable(urlsafe_b64encode(source.randbytes(24)).decode()) for _ in range(1000))
+    assert not any(is_predictable(source.randbytes(16).hex()) for _ in range(1000))
+    assert not any(is_predictable(urlsafe_b64encode(source.randbytes(24)).decode()) for _ in range(1000))
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "deploy").glob("*.toml")))
@@ -85,7 +89,7 @@ def test_addresses_switches_and_lists(tmp_path: Path) -> None:
         assert kinds(SOUND, {"PMT_ROLES": str(roles)}) == {SettingFault.UNREADABLE}
     assert kinds(SOUND, {"PMT_ROLES": str(tmp_path / "none")}) == {SettingFault.UNREADABLE}
     roles.write_text('{"a": "owner"}')
-    (nobody,) = problems({"auth": SOUND}, {"PMT_ROLES": str(roles)}, OPTIONS)
+    (nobody,) = deployment_problems({"auth": SOUND}, {"PMT_ROLES": str(roles)}, OPTIONS)
     assert nobody.kind is SettingFault.NOBODY and not nobody.serious
     assert kinds("curator") == {SettingFault.MISSING}
 

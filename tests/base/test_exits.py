@@ -14,8 +14,8 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.comparison import Comparison
-from pmtcore.auditing.diagnostics import exact
-from pmtcore.base.exports import plain
+from pmtcore.auditing.diagnostics import exact_diagnosis
+from pmtcore.base.exports import plain_json
 from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import Private
 from pmtcore.cli.main import main
@@ -60,7 +60,7 @@ def private_things(problem):
         "rows": problem.private,
         "problem": problem,
         "fit": exact_fit(problem.public, problem.private),
-        "diagnosis": exact(problem, 0.05),
+        "diagnosis": exact_diagnosis(problem, 0.05),
         "errors": run.summaries(),
         "norm": run.reference_norm(),
         "moment": problem.private.sum(lambda x, y: x.T @ x),
@@ -74,8 +74,8 @@ def exits(tmp_path, record):
     ledger = Ledger(str(tmp_path / "exit.db"))
     ledger.cap("d", 5.0)
     return {
-        "plain": plain,
-        "json": lambda value: json.dumps(plain({"v": value})),
+        "plain": plain_json,
+        "json": lambda value: json.dumps(plain_json({"v": value})),
         "release record": lambda value: report({**record, "released": {"v": value}}),
         "report facts": lambda value: report({**record, "public": {"v": value}}),
         "ledger account": lambda value: report(record, {"dataset": "d", "v": value}),

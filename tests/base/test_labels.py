@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours
-from pmtcore.base.exports import PrivateFigureError, plain
+from pmtcore.base.exports import PrivateFigureError, plain_json
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.private_rows import Curator, Private, PrivateRows
 from pmtcore.methods.facts import Facts
@@ -23,7 +23,7 @@ from pmtcore.releases.record import PublicFacts, Release
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.problem import prepare
-from pmtcore.tables.table import labelled, read_path, read_table, table_from, with_rows
+from pmtcore.tables.table import read_path, read_table, table_from, with_label_column, with_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = 4711.25
@@ -70,8 +70,8 @@ def attempts(box):
         lambda: copy.deepcopy(box),
         lambda: json.dumps(box),
         lambda: hash(box),
-        lambda: plain(box),
-        lambda: plain({"a": [box]}),
+        lambda: plain_json(box),
+        lambda: plain_json({"a": [box]}),
         lambda: box.reveal("me"),
     ]
 
@@ -120,7 +120,7 @@ def test_what_a_table_in_memory_is_read_from_is_not_pickled(form):
     """The table refused, and what it was read from did not; a file is told to workers by its name."""
     given = IN_MEMORY[form]
     table = read_table(given, "p", "private") if isinstance(given, bytes) else table_from(given, "p", "private")
-    declared, labelled_rows = with_rows(table, 5), labelled(table, "who", ["a"])
+    declared, labelled_rows = with_rows(table, 5), with_label_column(table, "who", ["a"])
     for source in (table.source, declared.source, labelled_rows.source):
         with pytest.raises(TypeError):
             pickle.dumps(source)

@@ -10,7 +10,7 @@ from pmtcore.base.symmetric import (
     from_upper_triangle,
     isometric_scale,
     lower_triangle,
-    mirrored,
+    symmetric_from_lower,
     upper_triangle,
 )
 
@@ -41,6 +41,6 @@ def test_a_record_keeps_a_triangle(d, seed):
     lower = np.tril(np.random.default_rng(seed).standard_normal((d, d)))
     assert np.array_equal(from_lower_triangle(lower_triangle(lower), d), lower)
     whole = lower + np.tril(lower, -1).T
-    assert np.array_equal(mirrored(from_lower_triangle(lower_triangle(whole), d)), whole)
+    assert np.array_equal(symmetric_from_lower(from_lower_triangle(lower_triangle(whole), d)), whole)
     with pytest.raises(ValueError):
         from_lower_triangle([0.0] * (d * (d + 1) // 2 + 1), d)

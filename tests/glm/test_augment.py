@@ -15,12 +15,12 @@ from pmtcore.glm.augment import (
     Augmentation,
     Target,
     TargetStack,
-    augmented,
+    draw_augmented_rows,
+    fit_in_the_limit,
+    fit_with_augmented_rows,
     iterate,
-    limit,
-    literal,
-    recycled,
     retrieved_share,
+    run_with_recycling,
 )
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from tests.helpers import refused
@@ -35,10 +35,12 @@ def test_the_literal_form_tends_to_the_limit_at_the_stated_rate(loss, seed):
     data = Data(loss, x, y)
     rng = np.random.default_rng(seed)
     b, weights = 2 * rng.standard_normal(4), np.array([3.0, 5.0, 2.0, 4.0]) * loss.curvature
-    end = limit(data, b[None], weights, 1e-10, start=np.zeros((1, 4))).theta[0]
+    end = fit_in_the_limit(data, b[None], weights, 1e-10, start=np.zeros((1, 4))).theta[0]
     counts = [400, 1600, 6400, 25_600]
     far = [
-        math.sqrt(np.mean([np.sum((literal(data, b, weights, k, rng=rng) - end) ** 2) for _ in range(60)]))
+        math.sqrt(
+            np.mean([np.sum((fit_with_augmented_rows(data, b, weights, k, rng=rng) - end) ** 2) for _ in range(60)])
+        )
         for k in counts
     ]
     slope = np.polyfit(np.log(counts), np.log(far), 1)[0]
@@ -60,7 +62,7 @@ def test_the_limit_agrees_with_an_independent_solver(loss, seed):
         )
 
     other = reference(f, np.zeros(4), jac=True, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-11}).x
-    mine = limit(Data(loss, x, y), b[None], weights, 1e-10, start=np.zeros((1, 4))).theta[0]
+    mine = fit_in_the_limit(Data(loss, x, y), b[None], weights, 1e-10, start=np.zeros((1, 4))).theta[0]
     assert np.linalg.norm(mine - other) < 1e-6
 
 
@@ -69,7 +71,7 @@ def test_augmented_rows_realize_what_they_should(loss, seed):
     """The linear term is exactly b at 0 (E15: pairs within a label); the mean square is the wanted weight (E16)."""
     rng = np.random.default_rng(seed)
     b, weights = np.array([1.0, -2.0]), np.array([3.0, 0.5]) * loss.curvature
-    e, y = augmented(loss, b, weights, 100_000, rng=rng)
+    e, y = draw_augmented_rows(loss, b, weights, 100_000, rng=rng)
     assert np.allclose(e.T @ loss.first(np.zeros(len(y)), y), b, atol=1e-9)
     for j in range(2):
         t = np.zeros(2)
@@ -193,19 +195,21 @@ def test_recycling_raises_the_modulus_and_shrinks_the_noise(seed):
     first = iterate(data, b, targets, 40)
     counted = np.where(first.weights > 1 + 1e-9, first.weights, np.inf).min(axis=1)
     share = retrieved_share(first.weights, 1.0, 1.0, "example")
-    found = recycled(data, b, targets, 1.0, share=0.5, passes=1, rounds=40)
+    found = run_with_recycling(data, b, targets, 1.0, share=0.5, passes=1, rounds=40)
     assert np.all(share > 0) and np.all(found.weights >= counted[:, None] * (1 - 1e-12))
     smaller = b * (0.5 / (0.5 + 0.5 * share))[:, None]
     again = iterate(data, smaller, [Target(kind="lasso", lam=30.0, floor=float(c)) for c in counted], 40)
     assert np.allclose(found.theta, again.theta)
     displayed = retrieved_share(first.weights, 1.0, 1.0, "displayed")
     least = first.weights.min(axis=1)
-    literally = recycled(data, b, targets, 1.0, share=0.5, passes=1, rounds=40, displayed=np.array([True, False, True]))
+    literally = run_with_recycling(
+        data, b, targets, 1.0, share=0.5, passes=1, rounds=40, displayed=np.array([True, False, True])
+    )
     assert np.all(displayed >= 0.5) and np.all(literally.weights[[0, 2]] >= least[[0, 2], None] * (1 - 1e-12))
     smaller = b * (0.5 / (0.5 + 0.5 * displayed))[:, None]
     again = iterate(data, smaller, [Target(kind="lasso", lam=30.0, floor=float(c)) for c in least], 40)
     assert np.allclose(literally.theta[[0, 2]], again.theta[[0, 2]]) and np.allclose(literally.theta[1], found.theta[1])
-    many, more = (recycled(data, b, targets, 1.0, share=0.5, passes=k, rounds=40) for k in (6, 12))
+    many, more = (run_with_recycling(data, b, targets, 1.0, share=0.5, passes=k, rounds=40) for k in (6, 12))
     assert np.allclose(many.theta, more.theta, atol=1e-3)
 
 

@@ -11,7 +11,7 @@ from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.perturbed import ApproxDP
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses, solvers
-from pmtcore.glm.solvers import Data, Penalty, minimize, shortest
+from pmtcore.glm.solvers import Data, Penalty, minimize, shortest_subgradient
 from pmtcore.mechanisms.minimizer import LossSums
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.mechanisms.perturbed import dp_erm
@@ -93,7 +93,7 @@ def test_coordinates_that_pull_at_each_other_end(monkeypatch):
         found = minimize(data, penalty, 1e-9)
         gradient, _ = data.derivatives(found.theta)
         gradient += penalty.linear + penalty.ridge * found.theta
-        assert np.linalg.norm(shortest(gradient, found.theta, penalty.lasso)) <= 1e-9
+        assert np.linalg.norm(shortest_subgradient(gradient, found.theta, penalty.lasso)) <= 1e-9
         assert 0 < calls[0] <= MOST
 
 
@@ -106,7 +106,7 @@ def test_the_exact_step_is_the_minimizer_of_its_model():
         hessian, level = root @ root.T + 10.0 ** rng.uniform(-4, 0) * np.eye(p), rng.standard_normal(p)
         lasso = np.where(rng.random(p) < 0.3, 0.0, rng.uniform(0, 2, p))
         end = solvers._exact_step(level, hessian, lasso, rng.integers(-1, 2, p).astype(float))
-        left = shortest((level + hessian @ end)[None], end[None], lasso[None])[0]
+        left = shortest_subgradient((level + hessian @ end)[None], end[None], lasso[None])[0]
         assert np.linalg.norm(left) <= 1e-8 * (1 + np.linalg.norm(hessian @ end)), seed
 
 

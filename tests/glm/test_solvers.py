@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pmtcore.glm import families
-from pmtcore.glm.solvers import Data, Penalty, decrement, fit, minimize
+from pmtcore.glm.solvers import Data, Penalty, fit, minimize, newton_decrements
 
 
 def sample(family: families.Family, n: int, d: int, seed: int) -> Data:
@@ -56,7 +56,9 @@ def test_the_decrement_is_the_same_in_all_units(seed):
     rng = np.random.default_rng(seed)
     gradient, root, turn = rng.standard_normal((2, 3)), rng.standard_normal((2, 3, 3)), rng.standard_normal((3, 3))
     hessian = root @ root.transpose(0, 2, 1) + np.eye(3)
-    assert decrement(gradient @ turn, turn.T @ hessian @ turn) == pytest.approx(decrement(gradient, hessian))
+    assert newton_decrements(gradient @ turn, turn.T @ hessian @ turn) == pytest.approx(
+        newton_decrements(gradient, hessian)
+    )
 
 
 @EVERY_FAMILY
@@ -82,7 +84,7 @@ def test_a_step_too_far_is_no_end_and_no_error():
     """Figures that are not finite, and a Hessian that rounding left without an inverse: as far away as can be."""
     gradient = np.array([[1.0, 1.0], [np.inf, 0.0], [1.0, 1.0], [1.0, 1.0]])
     hessian = np.array([np.eye(2), np.eye(2), np.zeros((2, 2)), np.full((2, 2), np.inf)])
-    assert np.array_equal(decrement(gradient, hessian), [np.sqrt(2), np.inf, np.inf, np.inf])
+    assert np.array_equal(newton_decrements(gradient, hessian), [np.sqrt(2), np.inf, np.inf, np.inf])
 
 
 def test_counts_are_fitted_from_where_a_newton_step_overflows():

@@ -12,7 +12,7 @@ import sqlalchemy as sql
 from pmtcore.base.messages import LedgerMessage
 from pmtcore.ledger import engines
 from pmtcore.ledger.chain import LedgerError
-from pmtcore.ledger.engines import ServerConnection, SqliteEngine, address, engine, place_of
+from pmtcore.ledger.engines import ServerConnection, SqliteEngine, address, display_address, engine
 from pmtcore.ledger.log import Ledger
 from tests.helpers import refused
 from tests.ledger.tables import EVENTS, VERSION
@@ -115,15 +115,15 @@ def test_an_address_is_that_of_one_file(is_sqlite, file):
     with is_sqlite.transaction(reads=False) as connection:
         connection.run("CREATE TABLE t (a INTEGER)")
     once = address(str(file))
-    assert address(once) == once and place_of(once) == str(file)
+    assert address(once) == once and display_address(once) == str(file)
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
 def test_a_place_is_told_without_a_password(tmp_path):
     """A file by its path, a server by its address."""
-    assert place_of(address(f"sqlite+pysqlite:///{tmp_path}/l.db")) == f"{tmp_path}/l.db"
-    assert place_of(address(f"sqlite:///file:{tmp_path}/l.db?mode=ro&uri=true")) == f"file:{tmp_path}/l.db"
-    assert place_of("postgresql+psycopg://ana:secret@db/x") == "postgresql+psycopg://ana:***@db/x"
+    assert display_address(address(f"sqlite+pysqlite:///{tmp_path}/l.db")) == f"{tmp_path}/l.db"
+    assert display_address(address(f"sqlite:///file:{tmp_path}/l.db?mode=ro&uri=true")) == f"file:{tmp_path}/l.db"
+    assert display_address("postgresql+psycopg://ana:secret@db/x") == "postgresql+psycopg://ana:***@db/x"
 
 
 def test_a_sealed_file_is_only_read(is_sqlite, file):

@@ -23,20 +23,20 @@ from pmtcore.ledger.fingerprint import (
     THRESHOLD,
     HashedCells,
     Sketch,
-    evidence,
-    grown,
-    holds_rows,
+    has_grown,
+    has_unchanged_rows,
     is_recognised,
-    overlap,
-    rows_in_whole,
+    recognition_evidence,
+    sampled_overlap,
     sketch,
+    unchanged_rows_evidence,
 )
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.release import Request, admit, recorded_release
 from pmtcore.tables import fingerprint
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.fingerprint import hash_cells
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import query_table, read_table
 from tests.helpers import refused
@@ -101,7 +101,7 @@ VARIANTS = {
 
 
 def cells(data: bytes, key: bytes = KEY):
-    return hashed(read_table(data, "t", "private"), key)
+    return hash_cells(read_table(data, "t", "private"), key)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def known() -> Sketch:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_copy_is_known_again(known, name):
     """Thirty-one ways to save the same rows, or some of them."""
-    assert overlap(cells(VARIANTS[name](people(1))), known) >= 0.06
+    assert sampled_overlap(cells(VARIANTS[name](people(1))), known) >= 0.06
 
 
 LARGE = 24_000
@@ -144,7 +144,7 @@ def test_a_copy_of_a_large_table_is_known_again_by_some_of_its_rows(large, name,
     """A sixth of the rows are kept, chosen by what is in them: the same ones, whatever the order and the file."""
     monkeypatch.setattr(fingerprint, "MOST_CELLS", 20_000)
     found = cells(VARIANTS[name](people(1, LARGE)))
-    assert len(found.hashes) <= 4000 and overlap(found, large) >= 0.06
+    assert len(found.hashes) <= 4000 and sampled_overlap(found, large) >= 0.06
 
 
 @pytest.mark.slow
@@ -152,9 +152,9 @@ def test_a_large_table_among_many_others_is_known_and_others_are_not(large, monk
     """Eight times as many other rows around it; and other people alone."""
     monkeypatch.setattr(fingerprint, "MOST_CELLS", 20_000)
     around = pd.concat([people(5, 7 * LARGE), people(1, LARGE)])
-    assert overlap(cells(csv(around)), large) >= 0.06
+    assert sampled_overlap(cells(csv(around)), large) >= 0.06
     for draw in (2, 3):
-        assert overlap(cells(csv(people(draw, draw * LARGE))), large) == 0
+        assert sampled_overlap(cells(csv(people(draw, draw * LARGE))), large) == 0
 
 
 VARIANTS_OF_MANY_ROWS = ("shuffled", "half of the rows", "columns renamed", "a column less")
@@ -167,14 +167,14 @@ def test_a_ledger_hashes_few_rows_of_a_large_table(tmp_path):
     most, key = book.most_rows_hashed, book.fingerprint_key
     assert most == MOST_ROWS
     rows = people(1, n)
-    survey = hashed(read_table(csv(rows), "t", "private"), key, most_rows=most)
+    survey = hash_cells(read_table(csv(rows), "t", "private"), key, most_rows=most)
     assert MOST_ROWS / 2 - 600 <= len(survey.hashes) <= MOST_ROWS
     book.admit("survey", survey)
     assert book.most_rows_hashed == most, "one table of many rows changes nothing"
     for name in VARIANTS_OF_MANY_ROWS:
-        copy = hashed(read_table(VARIANTS[name](rows), "t", "private"), key, most_rows=most)
+        copy = hash_cells(read_table(VARIANTS[name](rows), "t", "private"), key, most_rows=most)
         assert book.recognised(copy) == ("survey",), name
-    other = hashed(read_table(csv(people(2, n)), "t", "private"), key, most_rows=most)
+    other = hash_cells(read_table(csv(people(2, n)), "t", "private"), key, most_rows=most)
     assert book.recognised(other) == ()
 
 
@@ -184,14 +184,17 @@ def test_a_table_that_an_earlier_version_kept_is_compared_by_as_many_rows(step, 
     monkeypatch.setattr(log, "MOST_ROWS", 2_000)
     book = Ledger(str(tmp_path / "l.db"))
     key = book.fingerprint_key
-    survey = hashed(read_table(csv(people(1, 24_000)), "t", "private"), key)
+    survey = hash_cells(read_table(csv(people(1, 24_000)), "t", "private"), key)
     book.admit("survey", survey)
     part = read_table(csv(people(1, 24_000).iloc[::step]), "t", "private")
-    assert book.recognised(hashed(part, key, most_rows=book.most_rows_hashed)) == ("survey",)
-    few = evidence(hashed(part, key, most_rows=2_000), sketch(survey))
+    assert book.recognised(hash_cells(part, key, most_rows=book.most_rows_hashed)) == ("survey",)
+    few = recognition_evidence(hash_cells(part, key, most_rows=2_000), sketch(survey))
     # The noise of the threshold is another with each ledger's key: what it is added to is asked here.
     assert (
-        few < 0.2 * SAMPLE < 0.4 * SAMPLE < evidence(hashed(part, key, most_rows=book.most_rows_hashed), sketch(survey))
+        few
+        < 0.2 * SAMPLE
+        < 0.4 * SAMPLE
+        < recognition_evidence(hash_cells(part, key, most_rows=book.most_rows_hashed), sketch(survey))
     )
 
 
@@ -199,7 +202,7 @@ def test_a_table_that_an_earlier_version_kept_is_compared_by_as_many_rows(step, 
 def test_a_denormal_number_is_zero_and_warns_of_nothing(least, recwarn):
     """Its power of ten is no number; what one cell is may show in no warning."""
     cells, zero = (
-        hashed(read_table(f"a,b\n1.5,2\n{cell},3\n2.5,4\n".encode(), "private", "private"), bytes(32))
+        hash_cells(read_table(f"a,b\n1.5,2\n{cell},3\n2.5,4\n".encode(), "private", "private"), bytes(32))
         for cell in (least, 0)
     )
     assert np.array_equal(cells.hashes, zero.hashes)
@@ -212,9 +215,12 @@ def test_row_numbers_twice_do_not_make_two_tables_one(tmp_path):
     for draw, n in ((1, 600), (2, 900)):
         frame = people(draw, n)
         frame = frame.assign(row=np.arange(1, n + 1), id=np.arange(1, n + 1), rank=np.arange(1, n + 1))
-        found.append(hashed(read_table(csv(frame.sample(frac=1, random_state=0)), "t", "private"), KEY))
-    assert evidence(found[0], sketch(found[1])) < THRESHOLD / 2 and evidence(found[1], sketch(found[0])) < THRESHOLD / 2
-    assert evidence(found[0], sketch(found[0])) > SAMPLE / 2
+        found.append(hash_cells(read_table(csv(frame.sample(frac=1, random_state=0)), "t", "private"), KEY))
+    assert (
+        recognition_evidence(found[0], sketch(found[1])) < THRESHOLD / 2
+        and recognition_evidence(found[1], sketch(found[0])) < THRESHOLD / 2
+    )
+    assert recognition_evidence(found[0], sketch(found[0])) > SAMPLE / 2
 
 
 def test_rows_that_tell_nobody_apart_are_counted_all():
@@ -222,9 +228,9 @@ def test_rows_that_tell_nobody_apart_are_counted_all():
     rng = np.random.default_rng(3)
     first, other = (pd.DataFrame({c: rng.choice(["a", "b"], 20_000) for c in "pqrs"}) for _ in range(2))
     tables = [read_table(csv(frame), "t", "private") for frame in (first, first.sample(frac=1), other)]
-    known, same, another = (hashed(table, KEY, most_rows=2_000) for table in tables)
+    known, same, another = (hash_cells(table, KEY, most_rows=2_000) for table in tables)
     assert len(known.hashes) == 20_000
-    assert evidence(same, sketch(known)) >= THRESHOLD and overlap(another, sketch(known)) == 0
+    assert recognition_evidence(same, sketch(known)) >= THRESHOLD and sampled_overlap(another, sketch(known)) == 0
 
 
 @pytest.mark.slow
@@ -236,13 +242,13 @@ def test_rows_of_a_large_table_that_tell_nobody_apart(monkeypatch):
         pd.DataFrame({c: rng.choice(["a", "b", "c"], 150_000, p=[0.3, 0.3, 0.4]) for c in "pqrs"}) for _ in range(2)
     )
     held = sketch(cells(csv(first)))
-    assert evidence(cells(csv(first.sample(frac=1, random_state=1))), held) >= THRESHOLD
-    assert overlap(cells(csv(other)), held) == 0
+    assert recognition_evidence(cells(csv(first.sample(frac=1, random_state=1))), held) >= THRESHOLD
+    assert sampled_overlap(cells(csv(other)), held) == 0
 
 
 def rows_of_kinds(counts: np.ndarray) -> HashedCells:
     """Return a table of rows of a few kinds, of each as many as stated."""
-    kinds = fingerprints.mixed(np.arange(len(counts), dtype=np.uint64), KEY)
+    kinds = fingerprints.keyed_hashes(np.arange(len(counts), dtype=np.uint64), KEY)
     return HashedCells(("kind",), np.repeat(kinds, counts)[:, None], None, int(counts.sum()))
 
 
@@ -257,7 +263,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("known_again", [holds_rows, is_recognised])
+@pytest.mark.parametrize("known_again", [has_unchanged_rows, is_recognised])
 @pytest.mark.parametrize("n", [100, 2000, 8000])
 @pytest.mark.parametrize("kinds", KINDS)
 def test_two_honest_tables_of_one_size_are_seldom_one(kinds, n, known_again):
@@ -277,7 +283,7 @@ def test_few_kinds_are_known_again_where_equal_counts_say_so(kinds, n):
     for key in (bytes([at]) * 32 for at in range(20)):
         again = [is_recognised(rows_of_kinds(here), sketch(rows_of_kinds(counts)), key) for here in (counts, less)]
         assert again == [True, True] or kinds == "two yes-no columns"
-        assert evidence(rows_of_kinds(counts), sketch(rows_of_kinds(counts))) > THRESHOLD
+        assert recognition_evidence(rows_of_kinds(counts), sketch(rows_of_kinds(counts))) > THRESHOLD
 
 
 def test_what_is_kept_of_a_table_does_not_grow_with_it(monkeypatch):
@@ -292,7 +298,7 @@ def test_what_is_kept_of_a_table_does_not_grow_with_it(monkeypatch):
 def test_other_people_are_others(known, draw):
     """The same columns, another draw: rounded to a decimal or not, more rows or fewer."""
     frame = people(draw, 200 * draw).round({"height": draw % 3, "weight": 1})
-    assert overlap(cells(csv(frame)), known) == 0
+    assert sampled_overlap(cells(csv(frame)), known) == 0
 
 
 def test_tables_that_tell_nobody_apart():
@@ -301,8 +307,8 @@ def test_tables_that_tell_nobody_apart():
     first, other = (pd.DataFrame({c: rng.choice(["a", "b"], N, p=[0.3, 0.7]) for c in "pqrs"}) for _ in range(2))
     held = sketch(cells(csv(first)))
     for same in (first.sample(frac=1), first.iloc[1:], first[list("sqpr")], first.set_axis(list("wxyz"), axis=1)):
-        assert evidence(cells(csv(same)), held) >= THRESHOLD
-    assert overlap(cells(csv(other)), held) == 0
+        assert recognition_evidence(cells(csv(same)), held) >= THRESHOLD
+    assert sampled_overlap(cells(csv(other)), held) == 0
 
 
 @pytest.mark.parametrize("levels", [2, 3])
@@ -313,12 +319,14 @@ def test_a_row_less_does_not_turn_columns_of_equal_counts_around(levels):
     frame = pd.DataFrame({f"v{j}": rng.permutation(column) for j in range(10 - 2 * levels)})
     held = held_of(frame)
     for row in range(0, 360, 30):
-        assert evidence(cells(csv(frame.drop(index=row).sample(frac=1, random_state=row))), held) >= THRESHOLD
+        assert (
+            recognition_evidence(cells(csv(frame.drop(index=row).sample(frac=1, random_state=row))), held) >= THRESHOLD
+        )
 
 
 def test_without_the_key_it_tells_nothing(known):
     """Another key gives other hashes; what is stored opens with its own key only and holds no value."""
-    assert overlap(cells(csv(people(1)), bytes(32)), known) == 0
+    assert sampled_overlap(cells(csv(people(1)), bytes(32)), known) == 0
     text = known.as_text(KEY)
     with pytest.raises(ValueError):
         Sketch.from_text(text, bytes(32))
@@ -389,7 +397,9 @@ def test_columns_in_front_give_no_fresh_cap(name, d):
         return
     for first, second in ((frame, other), (other, frame)):
         again = held_of(first)
-        assert evidence(cells(csv(second)), again) >= 2 * THRESHOLD and is_recognised(cells(csv(second)), again, KEY)
+        assert recognition_evidence(cells(csv(second)), again) >= 2 * THRESHOLD and is_recognised(
+            cells(csv(second)), again, KEY
+        )
 
 
 UNRELATED = {
@@ -523,11 +533,11 @@ def test_the_threshold_of_growth_is_noisy():
     odds = {}
     for rows in (20, 73, 75, 77, 140):
         here = cells(csv(pd.concat([people(1), more.iloc[:rows]])))
-        odds[rows] = np.mean([grown(here, known, bytes([ask]) * 32) for ask in range(60)])
+        odds[rows] = np.mean([has_grown(here, known, bytes([ask]) * 32) for ask in range(60)])
     assert odds[20] == 0 and odds[140] == 1 and all(0.05 < odds[rows] < 0.95 for rows in (73, 75, 77))
     hashes = np.zeros((MOST_ROWS, 1), dtype=np.uint64)
     was, now = (HashedCells(("a",), hashes, table_rows=n) for n in (10**6, 2 * 10**6))
-    assert grown(now, sketch(was), KEY) and not grown(was, sketch(was), KEY)
+    assert has_grown(now, sketch(was), KEY) and not has_grown(was, sketch(was), KEY)
 
 
 @pytest.mark.parametrize("names", [["height", "age"], list(people(1).columns)])
@@ -619,10 +629,10 @@ def test_another_sample_of_the_same_people_holds_other_rows(name):
     private, public = HONEST[name]
     for known, other in ((private, public), (public.iloc[: len(private)], private)):
         held, there = held_of(known), cells(csv(other))
-        assert rows_in_whole(there, held) < THRESHOLD - 10
-        assert rows_in_whole(cells(csv(known)), held) > THRESHOLD + 10
-        assert not any(holds_rows(there, held, KEY, ask) for ask in range(20))
-        assert all(holds_rows(cells(csv(known)), held, KEY, ask) for ask in range(20))
+        assert unchanged_rows_evidence(there, held) < THRESHOLD - 10
+        assert unchanged_rows_evidence(cells(csv(known)), held) > THRESHOLD + 10
+        assert not any(has_unchanged_rows(there, held, KEY, ask) for ask in range(20))
+        assert all(has_unchanged_rows(cells(csv(known)), held, KEY, ask) for ask in range(20))
 
 
 @pytest.mark.parametrize("rows", [96, 120, 200])
@@ -630,16 +640,16 @@ def test_the_rows_of_a_small_table_are_known_beside_a_new_column(rows):
     """As public rows with a column that says whose they are: counts of whole rows differ then."""
     private = people(3).iloc[:rows]
     held, there = held_of(private), cells(csv(private.assign(site=np.arange(rows) % 3)))
-    assert all(holds_rows(there, held, KEY, ask) for ask in range(20))
+    assert all(has_unchanged_rows(there, held, KEY, ask) for ask in range(20))
     others = cells(csv(levels(2, rows, 10 * rows)))
-    assert not any(holds_rows(others, held_of(levels(1, rows, 10 * rows)), KEY, ask) for ask in range(20))
+    assert not any(has_unchanged_rows(others, held_of(levels(1, rows, 10 * rows)), KEY, ask) for ask in range(20))
 
 
 @pytest.mark.parametrize("rows", [3, 9, 20, 48])
 def test_no_table_is_too_small_for_honest_public_rows(rows):
     """Noise alone would take public rows for those of a tiny private table: one comparison in a thousand at most."""
     held, there = held_of(people(3).iloc[:rows]), cells(csv(people(4)))
-    assert sum(holds_rows(there, held, KEY, ask) for ask in range(2000)) <= 6
+    assert sum(has_unchanged_rows(there, held, KEY, ask) for ask in range(2000)) <= 6
 
 
 def test_a_release_may_be_repeated_with_the_same_public_sample_of_a_panel(tmp_path):
@@ -664,7 +674,7 @@ def test_a_private_row_changes_little_of_whether_rows_are_held(n, kinds):
     """The noise is for a change of one row, which may be one of two of their kind."""
     private = levels(1, n, kinds)
     there = cells(csv(pd.concat([private, levels(2, n // 10, kinds)])))
-    now = rows_in_whole(there, held_of(private))
+    now = unchanged_rows_evidence(there, held_of(private))
     strange = pd.DataFrame({"a": [10**6], "b": [10**6]})
     for at in range(0, n, 13):
         less = private.drop(private.index[at])
@@ -675,7 +685,7 @@ def test_a_private_row_changes_little_of_whether_rows_are_held(n, kinds):
             pd.concat([less, strange]),
         ):
             far = 2.0 if len(neighbour) == n else 1.0
-            assert abs(rows_in_whole(there, held_of(neighbour)) - now) <= far + 1e-9
+            assert abs(unchanged_rows_evidence(there, held_of(neighbour)) - now) <= far + 1e-9
 
 
 def test_a_study_of_one_table_may_cut_it_anew(tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pmtcore.ledger import fingerprint
-from pmtcore.ledger.fingerprint import hashed_texts, mixed
+from pmtcore.ledger.fingerprint import hashed_texts, keyed_hashes
 
 KEY = b"0123456789abcdef"
 # Texts of every length around a word's end, of one, two and four bytes a letter, and of nothing.
@@ -37,13 +37,13 @@ def test_a_word_is_hashed_as_a_text_of_eight_bytes():
     """The two hashes are of one function: the published test vector of SipHash-2-4 for eight bytes."""
     key, message = bytes(range(16)), bytes(range(8))
     words = np.frombuffer(message, dtype="<u8")
-    assert mixed(words, key)[0] == 0x93F5F5799A932462
+    assert keyed_hashes(words, key)[0] == 0x93F5F5799A932462
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (8191, 1), (3, 8192), (5, 4000)])
 def test_words_are_hashed_one_by_one(shape):
     """However many are hashed at a time."""
     words = np.random.default_rng(0).integers(0, 2**64, shape, dtype=np.uint64)
-    alone = [mixed(words.reshape(-1)[at : at + 1], KEY)[0] for at in range(0, words.size, 997)]
-    np.testing.assert_array_equal(mixed(words, KEY).reshape(-1)[::997], np.array(alone, dtype=np.uint64))
-    assert mixed(words, KEY).shape == shape
+    alone = [keyed_hashes(words.reshape(-1)[at : at + 1], KEY)[0] for at in range(0, words.size, 997)]
+    np.testing.assert_array_equal(keyed_hashes(words, KEY).reshape(-1)[::997], np.array(alone, dtype=np.uint64))
+    assert keyed_hashes(words, KEY).shape == shape

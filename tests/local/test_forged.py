@@ -18,7 +18,7 @@ N = 5_000
 def test_a_forger_moves_no_more_than_is_said_and_nearly_as_much(kind):
     """The worst accepted report in the direction of one coefficient, from a share of devices: the bound, nearly met."""
     public, _, _, x, y = sides(N, 400, 3, 1)
-    made = setup.whitened(public, N, 2.0, kind, epsilon=4.0)
+    made = setup.whitened_scheme(public, N, 2.0, kind, epsilon=4.0)
     honest = made.randomize(x, y, SeededNoise(1))
 
     def fitted(reports):

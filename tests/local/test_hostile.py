@@ -37,9 +37,9 @@ def test_every_row_gets_a_finite_report_within_its_bounds(rows, scheme):
     """Not a number, infinite or absurd: a device answers like any other, so that its silence says nothing (E5)."""
     public, *_ = sides(10, 40, 3, 1)
     if scheme == "moments":
-        made = setup.moments(public, 100, 1.0, True, zeta=0.05)
+        made = setup.moments_scheme(public, 100, 1.0, True, zeta=0.05)
     else:
-        made = setup.whitened(public, 100, 1.0, "privunit" if scheme == "privunit" else "gaussian", epsilon=2.0)
+        made = setup.whitened_scheme(public, 100, 1.0, "privunit" if scheme == "privunit" else "gaussian", epsilon=2.0)
     found = made.statistic(rows[:, :3], rows[:, 3])
     assert np.all(np.isfinite(found))
     a, b = found
@@ -54,7 +54,7 @@ def test_every_row_gets_a_finite_report_within_its_bounds(rows, scheme):
 def reports(n=2000, seed=1):
     """Return a configuration and honest reports for it, as lines."""
     public, _, _, x, y = sides(n, 60, 3, seed)
-    made = setup.whitened(public, n, 1.0, "privunit", epsilon=2.0)
+    made = setup.whitened_scheme(public, n, 1.0, "privunit", epsilon=2.0)
     return made, list(report_lines(made.randomize(x, y, SeededNoise(seed)), made.digest))
 
 
@@ -273,9 +273,9 @@ def test_a_configuration_of_any_json_types_is_used_or_refused(scheme):
     """Every part of a published file replaced by every type: a device randomizes finite reports, or a sentence."""
     public, *_ = sides(10, 40, 3, 1)
     if scheme == "moments":
-        made = setup.moments(public, 100, 1.0, True, zeta=0.05)
+        made = setup.moments_scheme(public, 100, 1.0, True, zeta=0.05)
     else:
-        made = setup.whitened(public, 100, 1.0, "privunit", epsilon=2.0)
+        made = setup.whitened_scheme(public, 100, 1.0, "privunit", epsilon=2.0)
     base = json.loads(Published(made, "logistic").to_json())
     used = refused = 0
     for path in parts(base):
@@ -298,7 +298,7 @@ def test_a_configuration_of_any_json_types_is_used_or_refused(scheme):
 def test_a_refused_randomize_leaves_the_file_as_it_was(name, before, tmp_path, capsys, monkeypatch):
     """Refused at the first row or in the middle: no empty file, no half of one, and what was there stays."""
     public, *_ = sides(10, 40, 3, 1)
-    made = setup.whitened(public, 100, 1.0, "gaussian")
+    made = setup.whitened_scheme(public, 100, 1.0, "gaussian")
     config, rows, out = tmp_path / "c.json", tmp_path / "own.csv", tmp_path / name
     config.write_text(Published(made, "logistic").to_json())
     if before is not None:

@@ -44,7 +44,7 @@ def test_the_attack_as_the_audit_page_shows_it():
 
 def moments(seed=1):
     public, *_ = sides(10, 60, 3, seed)
-    return setup.moments(public, 1000, 1.0, True, zeta=0.05)
+    return setup.moments_scheme(public, 1000, 1.0, True, zeta=0.05)
 
 
 def test_the_symbol_gives_a_row_away_every_time(seed):

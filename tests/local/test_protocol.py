@@ -22,7 +22,7 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.glm.families import LOGISTIC, POISSON, family
 from pmtcore.local import setup
-from pmtcore.local.estimators import LINKS, PublicRows, of_family, scale_root, scaled
+from pmtcore.local.estimators import LINKS, PublicRows, of_family, scale_root, scaled_coefficients
 from pmtcore.local.protocol import VERSION, Configuration, moments_from_reports, report_lines
 from pmtcore.local.reading import tally_file
 from pmtcore.local.tally import Tally
@@ -157,9 +157,9 @@ def test_no_report_shows_a_row_that_another_row_could_not_give(scheme):
     one that the other gives too: Gaussian ones are whole numbers of steps whatever the row, PrivUnit's a choice."""
     public, *_ = sides(10, 60, 3, 1)
     if scheme == "moments":
-        made = setup.moments(public, 100, 0.1, True, zeta=0.05)
+        made = setup.moments_scheme(public, 100, 0.1, True, zeta=0.05)
     else:
-        made = setup.whitened(public, 100, 0.1, scheme, epsilon=1.0)
+        made = setup.whitened_scheme(public, 100, 0.1, scheme, epsilon=1.0)
     rows = np.array([[np.nan, 0.0, 0.0], [0.3, -0.7, 0.2]])
     found = [made.randomize(np.tile(row, (1000, 1)), np.ones(1000), SecureNoise()) for row in rows]
     if scheme != "privunit":
@@ -233,26 +233,26 @@ def test_one_row_moves_a_statistic_by_at_most_its_diameter(d, mu, seed):
     x = rng.standard_normal((2, d)) * np.exp(rng.uniform(-3, 6, (2, 1)))
     y = rng.choice([0.0, 1.0, -50.0, 50.0], 2)
     public, *_ = sides(10, 40, d, seed)
-    made = setup.whitened(public, 100, mu, "gaussian")
+    made = setup.whitened_scheme(public, 100, mu, "gaussian")
     a, b = made.statistic(x, y)
     assert np.linalg.norm(a - b) <= made.radius * (1 + 1e-12)
     assert made.gaussian.sd == pytest.approx(made.radius / mu, rel=1e-5)
     assert moved(made, *made.integers(x, y)) <= mu
-    papers = setup.moments(public, 100, mu, True, zeta=0.05)
+    papers = setup.moments_scheme(public, 100, mu, True, zeta=0.05)
     assert moved(papers, *papers.integers(x, y)) <= mu
 
 
 def test_the_diameter_is_reached():
     """Witnesses: opposite labels on one far row; orthogonal rows at the radius for the moments."""
     public, *_ = sides(10, 40, 3, 1)
-    made = setup.whitened(public, 100, 1.0, "gaussian")
+    made = setup.whitened_scheme(public, 100, 1.0, "gaussian")
     a, b = made.statistic(np.array([[1e6, 0, 0], [1e6, 0, 0]]), np.array([0.0, 1.0]))
     assert np.linalg.norm(a - b) == pytest.approx(made.radius)
     x = np.column_stack([np.ones(40), np.random.default_rng(1).standard_normal((40, 2))])
     labels = public_from_rows(x, None, names(3, True), "y", ridge=0.0, family=LOGISTIC)
     # proofs/sensitivity.md, 3.5: where t = 1/4
     for given_public, t, y in ((public, -0.25, (1.0, 1.0)), (labels, 0.25, (0.0, 1.0))):
-        papers = setup.moments(given_public, 100, 1.0, True, zeta=0.05)
+        papers = setup.moments_scheme(given_public, 100, 1.0, True, zeta=0.05)
         far = 1e3 * papers.radius * np.array([[0, 1.0, 0], [0, t, math.sqrt(1 - t * t)]])
         assert 0.999 < moved(papers, *papers.integers(far + papers.shift, np.array(y))) <= 1
     assert papers.response_bound == 0.5, "with an intercept labels are sent less one half"
@@ -261,12 +261,12 @@ def test_the_diameter_is_reached():
 def test_no_output_tells_whether_a_row_was_clipped():
     """E5 repaired: rows on and outside the radius in one direction have the same report distribution."""
     public, *_ = sides(10, 40, 3, 1)
-    papers = setup.moments(public, 100, 1.0, True, zeta=0.05)
+    papers = setup.moments_scheme(public, 100, 1.0, True, zeta=0.05)
     direction = np.array([[1.0, 2.0, -1.0]]) / math.sqrt(6)
     on = papers.statistic(papers.radius * direction + papers.shift, np.ones(1))
     outside = papers.statistic(50 * papers.radius * direction + papers.shift, np.ones(1))
     assert np.allclose(on, outside)
-    made = setup.whitened(public, 100, 1.0, "privunit", epsilon=2.0)
+    made = setup.whitened_scheme(public, 100, 1.0, "privunit", epsilon=2.0)
     on = made.statistic(direction @ made.root.T * made.radius, np.ones(1))
     outside = made.statistic(direction @ made.root.T * made.radius * 50, np.ones(1))
     assert np.allclose(on, outside)
@@ -295,12 +295,12 @@ def test_rows_of_few_levels_stand_for_their_copies(seed):
     assert few.shares is not None and len(few.features) == len(np.unique(x, axis=0))
     assert few.shares.sum() == pytest.approx(1.0) and few.mean(few.features[:, 0]) == pytest.approx(x[:, 0].mean())
     for link in (of_family(LOGISTIC), LINKS["cubic"], LINKS["softplus"]):
-        every = scaled(link, slopes, PublicRows(x), None)[0]
-        assert scaled(link, slopes, few, None)[0] == pytest.approx(every, rel=1e-9, nan_ok=True)
+        every = scaled_coefficients(link, slopes, PublicRows(x), None)[0]
+        assert scaled_coefficients(link, slopes, few, None)[0] == pytest.approx(every, rel=1e-9, nan_ok=True)
     many = rng.standard_normal((9000, 6)) / 10
     shares = rng.integers(1, 4, 9000)
-    every = scaled(of_family(LOGISTIC), slopes, PublicRows(many.repeat(shares, axis=0)), None)[0]
-    counted = scaled(of_family(LOGISTIC), slopes, PublicRows(many, shares / shares.sum()), None)[0]
+    every = scaled_coefficients(of_family(LOGISTIC), slopes, PublicRows(many.repeat(shares, axis=0)), None)[0]
+    counted = scaled_coefficients(of_family(LOGISTIC), slopes, PublicRows(many, shares / shares.sum()), None)[0]
     assert counted == pytest.approx(every, rel=1e-9), "many levels are scanned by their summary, too"
     assert PublicRows.of(many).shares is None
     one = x.copy()
@@ -311,10 +311,10 @@ def test_rows_of_few_levels_stand_for_their_copies(seed):
 def test_no_plan_keeps_public_rows_from_being_forgotten(seed):
     """Public rows that only a plan was made from go with it: nothing of the process holds them or their copy."""
     public = sides(400, 60, 3, seed)[0]
-    assert np.allclose(setup.centred(public)[1], public.rows[:, :-1] - public.rows[:, :-1].mean(axis=0))
-    assert setup.centred(public)[1] is setup.centred(public)[1]
+    assert np.allclose(setup.centred_public_rows(public)[1], public.rows[:, :-1] - public.rows[:, :-1].mean(axis=0))
+    assert setup.centred_public_rows(public)[1] is setup.centred_public_rows(public)[1]
     found = plan("ldp-glm-gaussian", public, 400, 1.0)
-    rows, copy = weakref.ref(public.rows), weakref.ref(setup.centred(public)[1])
+    rows, copy = weakref.ref(public.rows), weakref.ref(setup.centred_public_rows(public)[1])
     del public, found
     gc.collect()
     assert rows() is None and copy() is None
@@ -349,7 +349,7 @@ def test_the_radius_of_the_whitened_scheme_has_the_least_price(seed):
             return np.trace(inverse @ ((z * weights**2).T @ z / 1600 + (radius / mu) ** 2 * np.eye(3)) @ inverse)
 
         best = min(np.quantile(norms, (0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1)), key=price)
-        assert setup.whitened(public, 400, mu, "gaussian").radius == pytest.approx(best)
+        assert setup.whitened_scheme(public, 400, mu, "gaussian").radius == pytest.approx(best)
         chosen.add(round(float(best), 6))
     assert len(chosen) > 1, "the budgets want different radii"
 
@@ -375,7 +375,7 @@ def test_without_noise_the_papers_scale_is_right(seed):
     y = (rng.random(200_000) < LOGISTIC.mean(x @ w - 0.7)).astype(float)
     centred = y - y.mean()
     ols = np.linalg.solve(x.T @ x, x.T @ centred)
-    slopes, offset = scaled(of_family(LOGISTIC), ols, PublicRows.of(x[:50_000]), float(y.mean()))
+    slopes, offset = scaled_coefficients(of_family(LOGISTIC), ols, PublicRows.of(x[:50_000]), float(y.mean()))
     assert np.linalg.norm(slopes - w) < 0.05 and abs(offset + 0.7) < 0.05
 
 
@@ -437,7 +437,7 @@ def test_a_total_is_the_sum_of_integers(seed):
     with_one = public_from_rows(
         np.column_stack([np.ones(40), x[:40]]), None, names(5, True), "y", ridge=0.0, family=LOGISTIC
     )
-    signed = setup.moments(with_one, 3000, 1.0, True, zeta=0.05)
+    signed = setup.moments_scheme(with_one, 3000, 1.0, True, zeta=0.05)
     wide = np.column_stack([np.ones(len(x)), x])
     assert np.array_equal(signed.total(wide, y), signed.integers(wide, y).sum(axis=0))
 
@@ -551,7 +551,7 @@ def test_reports_hold_nothing_else(tmp_path):
 def test_hostile_reports_are_left_out_and_counted(tmp_path):
     """Malformed, duplicate, truncated, huge, NaN, wrong version: each is counted, none is in the mean."""
     public, _, _, x, y = sides(300, 60, 3, 1)
-    made = setup.whitened(public, 300, 1.0, "privunit", epsilon=2.0)
+    made = setup.whitened_scheme(public, 300, 1.0, "privunit", epsilon=2.0)
     good = list(report_lines(made.randomize(x, y, SeededNoise(1)), made.digest))
     one = json.loads(good[0])
     bad = [
@@ -588,7 +588,10 @@ def test_hostile_reports_are_left_out_and_counted(tmp_path):
 def test_gaussian_reports_beyond_reach_are_refused():
     """A Gaussian report beyond its bound plus 12 sd cannot have come from the randomizer."""
     public, _, _, x, y = sides(50, 60, 3, 1)
-    for made in (setup.whitened(public, 50, 1.0, "gaussian"), setup.moments(public, 50, 1.0, True, zeta=0.05)):
+    for made in (
+        setup.whitened_scheme(public, 50, 1.0, "gaussian"),
+        setup.moments_scheme(public, 50, 1.0, True, zeta=0.05),
+    ):
         reports = made.randomize(x, y, SeededNoise(2))
         assert made.possible(reports).all()
         reports[0, 0] = 1e9
@@ -598,7 +601,7 @@ def test_gaussian_reports_beyond_reach_are_refused():
 def test_unfolded_moments_are_the_moments(seed):
     """Mean reports without noise unfold to the Gram matrix and the cross moment."""
     public, _, _, x, y = sides(50, 60, 3, seed)
-    made = setup.moments(public, 50, 1.0, True, zeta=1e-6)
+    made = setup.moments_scheme(public, 50, 1.0, True, zeta=1e-6)
     gram, cross = moments_from_reports(made.statistic(x, y).mean(axis=0), 3)
     centred = x - made.shift
     step = made.radius / 2**15

@@ -20,7 +20,7 @@ from pmtcore.mechanisms.minimizer import MinimizerRelease, Reserve, RoundingBoun
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.perturbed import dp_erm, napp_public
-from pmtcore.mechanisms.truncation import bounded
+from pmtcore.mechanisms.truncation import truncate_within
 from tests.helpers import in_pieces, names
 
 NOISE = np.array([[10_000_019, -30_000_001, 7]])
@@ -70,7 +70,7 @@ def test_the_covering_noise_is_added_in_whole_steps(pure):
 
 def rows_and_labels(n=60, d=3):
     rng = np.random.default_rng(5)
-    return bounded(2 * rng.standard_normal((n, d)), 1.0), (rng.random(n) < 0.5).astype(float)
+    return truncate_within(2 * rng.standard_normal((n, d)), 1.0), (rng.random(n) < 0.5).astype(float)
 
 
 def perturbation():

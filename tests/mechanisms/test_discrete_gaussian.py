@@ -8,7 +8,7 @@ from mpmath import mp, mpf
 from scipy import stats
 
 from pmtcore.mechanisms import discrete_gaussian as sampler
-from pmtcore.mechanisms.discrete_gaussian import LARGEST_DRAWN, accepted, discrete_gaussian
+from pmtcore.mechanisms.discrete_gaussian import LARGEST_DRAWN, discrete_gaussian, integers_from_uniform
 from tests.helpers import FALSE_ALARM
 from tests.mechanisms.helpers import opendps_gaussian
 
@@ -45,19 +45,19 @@ def test_every_candidate_is_accepted_with_the_chance_of_the_law(sigma):
             last = int(mp.floor(words))
             for word, taken in ((last - 1, True), (last + 1, False)):
                 if 0 <= word < 2**64:
-                    found = accepted(candidate(segment, offset, False, word), sigma)
+                    found = integers_from_uniform(candidate(segment, offset, False, word), sigma)
                     assert found.tolist() == [length] * taken, (segment, offset)
             many = np.repeat(candidate(segment, offset, False, 0), len(some), axis=1)
             many[2] = some
-            assert len(accepted(many, sigma)) == np.sum(some < min(last, LARGEST_WORD))
+            assert len(integers_from_uniform(many, sigma)) == np.sum(some < min(last, LARGEST_WORD))
 
 
 def test_signs_and_zero():
     """Both signs by one bit; zero only once."""
     for negative, sign in ((False, 1), (True, -1)):
-        assert accepted(candidate(1, 2, negative, 0), 4.0).tolist() == [sign * 6]
-    assert accepted(candidate(0, 0, False, 0), 4.0).tolist() == [0]
-    assert accepted(candidate(0, 0, True, 0), 4.0).tolist() == []
+        assert integers_from_uniform(candidate(1, 2, negative, 0), 4.0).tolist() == [sign * 6]
+    assert integers_from_uniform(candidate(0, 0, False, 0), 4.0).tolist() == [0]
+    assert integers_from_uniform(candidate(0, 0, True, 0), 4.0).tolist() == []
 
 
 @pytest.mark.parametrize("sigma", [1.5, LARGEST_DRAWN])
@@ -74,10 +74,10 @@ def test_integers_of_any_size_have_the_chance_of_the_law(sigma, ones, sign, monk
     for uniform, taken in ((mp.floor(law * mpf(2) ** deep) - 1, True), (mp.floor(law * mpf(2) ** deep) + 1, False)):
         rest = iter([1] * ones + [0] + [int(uniform) >> 128 * (59 - k) & (2**128 - 1) for k in range(60)])
         monkeypatch.setattr(sampler.secrets, "randbits", lambda bits, rest=rest: next(rest))
-        assert accepted(words, sigma).tolist() == [sign * length] * taken
+        assert integers_from_uniform(words, sigma).tolist() == [sign * length] * taken
     words[2] = 1  # a uniform number of 2^-64 is far above this chance
     monkeypatch.setattr(sampler.secrets, "randbits", lambda bits: 0)
-    assert accepted(words, sigma).dtype == np.int64 and not len(accepted(words, sigma))
+    assert integers_from_uniform(words, sigma).dtype == np.int64 and not len(integers_from_uniform(words, sigma))
 
 
 def test_candidates_have_their_chances(monkeypatch):
@@ -85,7 +85,7 @@ def test_candidates_have_their_chances(monkeypatch):
     monkeypatch.setattr(sampler, "_below", lambda *candidate: True)
     words = np.random.default_rng(1).integers(0, 2**64, (3, 400_000), dtype=np.uint64)
     words[2] = 0  # all are accepted
-    found = accepted(words, 4.0)
+    found = integers_from_uniform(words, 4.0)
     counts = np.bincount(np.abs(found) // 4, minlength=12)[:12]
     assert stats.chisquare(counts[1:9], counts[1:9].sum() * 0.5 ** np.arange(1, 9) / (1 - 2.0**-8)).pvalue > FALSE_ALARM
     assert stats.chisquare(np.bincount(np.abs(found[np.abs(found) > 3]) % 4)).pvalue > FALSE_ALARM
@@ -96,10 +96,10 @@ def test_what_floating_point_leaves_open_is_decided_the_same_way(monkeypatch):
     """With all decisions by interval arithmetic the same words give the same integers."""
     words = np.random.default_rng(2).integers(0, 2**64, (3, 100), dtype=np.uint64)
     for sigma in (0.7, 5.5, 2.0**40):
-        by_floats = accepted(words, sigma)
+        by_floats = integers_from_uniform(words, sigma)
         with monkeypatch.context() as patch:
             patch.setattr(sampler, "_MARGIN", 2.0**70)
-            assert accepted(words, sigma).tolist() == by_floats.tolist()
+            assert integers_from_uniform(words, sigma).tolist() == by_floats.tolist()
 
 
 def test_the_last_word_is_decided_by_further_bits(monkeypatch):
@@ -110,7 +110,7 @@ def test_the_last_word_is_decided_by_further_bits(monkeypatch):
     split = int(mp.floor(rest * 2**128))
     for extra, taken in ((0, True), (split - 1, True), (split + 1, False), (2**128 - 1, False)):
         monkeypatch.setattr(sampler.secrets, "randbits", lambda bits, extra=extra: extra)
-        assert bool(len(accepted(candidate(1, 2, False, word), 3.0))) is taken, extra
+        assert bool(len(integers_from_uniform(candidate(1, 2, False, word), 3.0))) is taken, extra
 
 
 @pytest.mark.parametrize("sigma", [0.3, 0.6, 1.0, 2.0, 2.7, 6.5])
@@ -147,7 +147,7 @@ def test_as_many_as_asked(count):
 @pytest.mark.parametrize(("drawn", "kind"), [(2**62 - 1, np.int64), (2**62, object), (-(2**62), object)])
 def test_no_sum_with_noise_wraps(drawn, kind, monkeypatch):
     """Beside private integers of 64 bits, which are below 2^61, the sum has 64 bits or is Python's."""
-    monkeypatch.setattr(sampler, "accepted", lambda words, sigma: np.array([drawn]))
+    monkeypatch.setattr(sampler, "integers_from_uniform", lambda words, sigma: np.array([drawn]))
     noise = discrete_gaussian(LARGEST_DRAWN, 1)
     sign = 1 if drawn > 0 else -1
     assert noise.dtype == kind and (np.array([sign * (2**61 - 1)]) + noise).tolist() == [drawn + sign * (2**61 - 1)]

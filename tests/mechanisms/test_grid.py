@@ -20,11 +20,11 @@ from pmtcore.mechanisms.grid import (
     SCALE,
     SLACK,
     MomentSum,
-    from_words,
     grid_rows,
-    in_words,
+    join_words,
     release_integer_moment,
-    truncated,
+    split_into_words,
+    truncate_to_grid,
 )
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.whitening import Block, Whitening
@@ -42,7 +42,7 @@ def test_no_row_of_a_wide_table_is_too_long(coordinates, seed):
     values[:, :20] = rng.uniform(0.9, 1.1, 20)
     values[:, 20:30] *= 1e-3
     block = Block(np.rint(values * 2.0**30), np.empty_like(values), None, 64)
-    steps = truncated(block, 2.0**20, SCALE).astype(np.int64)
+    steps = truncate_to_grid(block, 2.0**20, SCALE).astype(np.int64)
     longest = np.max(np.sum(steps * steps, axis=0))
     assert 0.99 * SCALE**2 < longest <= SCALE**2
 
@@ -96,7 +96,7 @@ def test_twelve_ways_of_cutting_one_table(seed):
         gradients = found.second.gradients(points, bounds)
         first, counts = found.first.measure(pieces), found.second.counts(pieces, points)
         sums.append([total.reveal(TEST) for total in (first, counts, pieces.sum(gradients))])
-        sums[-1][-1] = from_words(sums[-1][-1])
+        sums[-1][-1] = join_words(sums[-1][-1])
     for other in sums[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(sums[0], other, strict=True))
 
@@ -193,7 +193,7 @@ def test_the_budget_by_opendps_own_map():
 def moment(root, rows):
     """Return the integer moment of whitened rows truncated to 1."""
     product = Whitening(root, intercept=False).product_for(np.eye(len(root)), len(root))
-    return rows.sum(MomentSum(product, 1.0)).map(from_words)
+    return rows.sum(MomentSum(product, 1.0)).map(join_words)
 
 
 def orthogonal_pair():
@@ -243,16 +243,16 @@ def test_overflow_in_whitening_cannot_pass_the_radius():
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=60))
 def test_sums_in_words_have_room_for_any_number_of_rows(values):
     """Partial sums near the end of 63 bits add up exactly, whatever their signs and order."""
-    words = sum(in_words(np.array([value, -value], dtype=np.int64)) for value in values)
-    assert from_words(words).tolist() == [sum(values), -sum(values)]
+    words = sum(split_into_words(np.array([value, -value], dtype=np.int64)) for value in values)
+    assert join_words(words).tolist() == [sum(values), -sum(values)]
 
 
 def test_more_rows_than_one_word_holds():
     """2^34 rows at the radius, as partial sums: the moment is exact, and noise is added to it."""
     row = PrivateRows.from_arrays(np.full((1, 1), 1e6), np.zeros(1), ("x",))
     one = moment(np.eye(2), row).reveal(TEST)
-    words = sum(in_words(one * 2**30) for _ in range(16))
-    total = from_words(words)
+    words = sum(split_into_words(one * 2**30) for _ in range(16))
+    total = join_words(words)
     assert total.tolist() == [[int(one[0, 0]) * 2**34, 0], [0, 0]]
     found = release_integer_moment(Private(total), 1.0, 2**34, 1.0, source=SeededNoise(1), trials=3)
     assert np.allclose(found[:, 0, 0], 1.0, atol=1e-4) and found.shape == (3, 2, 2)

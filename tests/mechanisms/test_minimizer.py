@@ -18,7 +18,7 @@ from pmtcore.mechanisms.minimizer import MinimizerRelease, RoundingBound
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.spherical import _floor, spherical_integers
-from pmtcore.mechanisms.truncation import bounded
+from pmtcore.mechanisms.truncation import truncate_within
 from tests.helpers import FALSE_ALARM, in_pieces
 
 
@@ -29,14 +29,17 @@ def perturbation(n, mu=1.0, penalty=0.0):
 def hostile(n, kind, seed=1):
     """Rows at the limit: ordinary, separable, all alike with one label, one direction against the other."""
     rng = np.random.default_rng(seed)
-    x = bounded(3 * rng.standard_normal((n, 2)), 3.0)
+    x = truncate_within(3 * rng.standard_normal((n, 2)), 3.0)
     y = (rng.random(n) < 0.5).astype(float)
     if kind == "separable":
         y = (x[:, 0] > 0).astype(float)
     if kind == "alike":
-        x, y = np.tile(bounded(np.array([[5.0, 5.0]]), 3.0), (n, 1)), np.ones(n)
+        x, y = np.tile(truncate_within(np.array([[5.0, 5.0]]), 3.0), (n, 1)), np.ones(n)
     if kind == "cancelling":
-        x, y = np.tile(bounded(np.array([[5.0, 0.1]]), 3.0), (n, 1)) * (-1.0) ** np.arange(n)[:, None], np.ones(n)
+        x, y = (
+            np.tile(truncate_within(np.array([[5.0, 0.1]]), 3.0), (n, 1)) * (-1.0) ** np.arange(n)[:, None],
+            np.ones(n),
+        )
     weights = np.minimum(1.0, 2.0 / np.linalg.norm(x, axis=1)) * (1 - 2.0**-40)
     return Rows(x, y, weights)
 
@@ -187,7 +190,7 @@ def test_bounded_rows_are_bounded_in_real_arithmetic():
     rows = rng.standard_normal((300, 3)) * np.exp(rng.uniform(-5, 5, (300, 1)))
     rows[:100] *= 2.0 / np.linalg.norm(rows[:100], axis=1)[:, None]
     with mp.workdps(60):
-        for row in bounded(rows, 2.0).tolist():
+        for row in truncate_within(rows, 2.0).tolist():
             assert mp.fsum(mp.mpf(v) ** 2 for v in row) <= 4
-    far = bounded(np.array([[1e300, 1e300], [np.inf, 0.0], [np.nan, 1.0], [0.0, 0.0], [3e-310, 0.0]]), 2.0)
+    far = truncate_within(np.array([[1e300, 1e300], [np.inf, 0.0], [np.nan, 1.0], [0.0, 0.0], [3e-310, 0.0]]), 2.0)
     assert far[0] == pytest.approx([math.sqrt(2), math.sqrt(2)]) and not far[1:4].any()

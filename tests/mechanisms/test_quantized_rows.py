@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms import passes
-from pmtcore.mechanisms.grid import FINE, from_words, in_words
+from pmtcore.mechanisms.grid import FINE, join_words, split_into_words
 from pmtcore.mechanisms.passes import LengthCounts
 from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, Quantizer, in_steps
 from tests.helpers import TEST, names
@@ -88,8 +88,8 @@ def test_a_look_that_breaks_off_keeps_whole_blocks_only(seed):
 
     with pytest.raises(KeyboardInterrupt):
         pieces.sum(breaks)
-    counted = pieces.sum(lambda parts: in_words(np.array([sum(p.rows for p in parts)], dtype=np.int64)))
-    assert counted.map(from_words).reveal(TEST).tolist() == [500]
+    counted = pieces.sum(lambda parts: split_into_words(np.array([sum(p.rows for p in parts)], dtype=np.int64)))
+    assert counted.map(join_words).reveal(TEST).tolist() == [500]
 
 
 def test_a_product_with_a_point_is_exact(seed):
@@ -131,4 +131,4 @@ def test_a_histogram_counts_each_row_in_its_bin(trials, at_once, seed, monkeypat
     usable = lengths[lengths > 0]
     bins = np.searchsorted(edges[1:-1], np.where(np.isnan(response[lengths > 0]), np.inf, usable), side="right")
     expected = np.bincount(bins, minlength=len(edges) - 1)
-    assert from_words(count).tolist() == [(expected * FINE).tolist()] * trials
+    assert join_words(count).tolist() == [(expected * FINE).tolist()] * trials

@@ -18,7 +18,7 @@ from pmtcore.mechanisms.perturbed import Mechanism
 from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.releases.release import Request, release
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.fingerprint import hash_cells
 from pmtcore.tables.problem import Problem, prepare
 from pmtcore.tables.table import read_path, table_from, with_rows
 from tests.helpers import TEST
@@ -84,7 +84,7 @@ def test_a_table_without_rows_is_one_of_rows_of_zeros(entry, rows, tmp_path):
     some = frame(300, 2, labels).iloc[:rows]
     some.to_csv(tmp_path / "p.csv", index=False)
     private = read_path(tmp_path / "p.csv", "private", 300)
-    assert len(hashed(private, KEY).hashes) == rows
+    assert len(hash_cells(private, KEY).hashes) == rows
     few = prepare(private, table_from(frame(80, 1, labels), "b", "public"), asked)
     holes = frame(300, 2, labels).astype(float)
     holes.loc[rows:, "y"] = np.nan

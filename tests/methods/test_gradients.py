@@ -25,7 +25,7 @@ from pmtcore.mechanisms.passes import (
 from pmtcore.mechanisms.quantized_rows import Quantizer
 from pmtcore.methods.baselines import exact_fit, public_bands
 from pmtcore.methods.gradients.frame import Frame
-from pmtcore.methods.registry import recommended
+from pmtcore.methods.registry import recommended_method
 from pmtcore.public.moments import public_from_rows
 from pmtcore.tables.synthetic import synthetic
 from tests.helpers import FALSE_ALARM, TEST, names, plan
@@ -235,7 +235,7 @@ def test_least_squares_with_few_public_rows(d, m, mu):
         draw = synthetic(4000, m, d=d, trace=2.0 * d, noise=1.0, seed=seed)
         public = public_from_rows(draw.public_x, draw.public_y, names(d), "y")
         rows = PrivateRows.from_arrays(draw.private_x, draw.private_y, names(d))
-        assert recommended(public).id == "joint-pmt"
+        assert recommended_method(public).id == "joint-pmt"
         exact = exact_fit(public, rows).reveal(TEST)
         error = {
             id: np.median(distances(plan(id, public, 4000, mu).run(rows, SeededNoise(seed), 4), exact))
@@ -252,13 +252,13 @@ def test_what_is_recommended():
     """Labels and counts; for least squares, or without the response, another."""
     for m in (12, 60):
         draw = synthetic(100, m, d=10, seed=1)
-        assert recommended(public_from_rows(draw.public_x, draw.public_y, names(10), "y")).id == "joint-pmt"
+        assert recommended_method(public_from_rows(draw.public_x, draw.public_y, names(10), "y")).id == "joint-pmt"
     for fam in ("logistic", "boosting", "poisson"):
         _, public, _ = glm(100, 60, 1, fam)
-        assert recommended(public).id == ID
+        assert recommended_method(public).id == ID
     draw = synthetic(100, 60, d=5, seed=1, family="logistic")
     unlabelled = public_from_rows(draw.public_x, None, names(5), "y", ridge=0.0, family=LOGISTIC, lam=0.01)
-    assert recommended(unlabelled).id != ID
+    assert recommended_method(unlabelled).id != ID
 
 
 def test_a_long_public_row_has_the_mean_of_its_own_predictor():

@@ -11,7 +11,7 @@ from pmtcore.glm.families import BOOSTING, LOGISTIC, POISSON
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.gradients.frame import Frame
 from pmtcore.methods.gradients.method import GradientPlan
-from pmtcore.methods.gradients.rehearsal import DRAWS, drawn_response, error_ratios, simulated
+from pmtcore.methods.gradients.rehearsal import DRAWS, drawn_response, error_ratios, simulated_table
 from tests.helpers import plan
 from tests.methods.test_gradients import ID, glm
 
@@ -109,7 +109,7 @@ def test_fits_to_simulated_rows_are_as_far_as_those_to_private_ones():
     _, public, _ = glm(10, 300, 11)
     frame = Frame(public, 10**6)
     centre, covariance = frame.public_fit
-    away = np.array([simulated(frame, draw).fit - centre for draw in range(40)])
+    away = np.array([simulated_table(frame, draw).fit - centre for draw in range(40)])
     square = np.einsum("ti,ij,tj->t", away, np.linalg.inv(covariance), away) / public.d
     assert np.mean(square) == pytest.approx(1.0, abs=4 * np.std(square) / math.sqrt(len(square)))
 

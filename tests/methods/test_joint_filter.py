@@ -18,7 +18,7 @@ from pmtcore.methods.joint import outcome
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.bands import ErrorPart, limits
 from pmtcore.public.clipping import RESPONSE_SCALES, GradientNorms, common_direction, negligible_noise_bound
-from pmtcore.public.gaussian_update import gaussian_update, raised, secant_update
+from pmtcore.public.gaussian_update import gaussian_update, raise_curvatures, secant_update
 from pmtcore.public.moments import INTERCEPT, back_transform, public_from_rows
 from tests.helpers import names, plan
 
@@ -36,7 +36,9 @@ def test_a_row_that_was_truncated_is_given_back(d: int) -> None:
     rng = np.random.default_rng(d)
     gram, row, step = _gram(rng, d), 5 * rng.standard_normal(d), rng.standard_normal(d)
     whole = gram + np.outer(row, row)
-    found = raised(gram[None], step[None], (whole @ step)[None], np.full(1, 1e-18), entry_variance=np.full(1, 1e-18))
+    found = raise_curvatures(
+        gram[None], step[None], (whole @ step)[None], np.full(1, 1e-18), entry_variance=np.full(1, 1e-18)
+    )
     assert np.allclose(found[0], whole)
 
 
@@ -46,9 +48,9 @@ def test_curvature_is_never_lowered(seed) -> None:
     for d in (1, 3, 10):
         gram = np.array([_gram(rng, d) for _ in range(200)])
         step, seen = rng.standard_normal((2, 200, d)) * np.exp(3 * rng.standard_normal((2, 200, 1)))
-        found = raised(gram, step, seen, np.full(200, 0.01), entry_variance=np.full(200, 1e-4))
+        found = raise_curvatures(gram, step, seen, np.full(200, 0.01), entry_variance=np.full(200, 1e-4))
         assert np.linalg.eigvalsh(found - gram).min() > -1e-9 * np.abs(found).max()
-        lowered = raised(
+        lowered = raise_curvatures(
             gram, step, np.einsum("tij,tj->ti", gram / 2, step), np.full(200, 1e-9), entry_variance=np.full(200, 1e-9)
         )
         assert np.array_equal(lowered, gram)
@@ -59,7 +61,9 @@ def test_noise_alone_raises_nothing(seed) -> None:
     rng = np.random.default_rng(seed)
     gram, step = np.eye(4), 0.1 * rng.standard_normal((20_000, 4))
     seen = step + 0.05 * rng.standard_normal((20_000, 4))
-    found = raised(np.tile(gram, (20_000, 1, 1)), step, seen, np.full(20_000, 0.05**2), entry_variance=np.zeros(20_000))
+    found = raise_curvatures(
+        np.tile(gram, (20_000, 1, 1)), step, seen, np.full(20_000, 0.05**2), entry_variance=np.zeros(20_000)
+    )
     assert np.mean(np.any(found != gram, axis=(1, 2))) < 0.0025
 
 

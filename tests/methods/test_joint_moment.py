@@ -19,8 +19,8 @@ from pmtcore.explore.functionals import Marginals
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.joint_moment.derived import Rule, parse
 from pmtcore.methods.joint_moment.influence import GaussianInfluence, Moments, RowInfluence
-from pmtcore.methods.joint_moment.linear import floored, solve
-from pmtcore.methods.joint_moment.method import _kurtosis, candidates, row_norm
+from pmtcore.methods.joint_moment.linear import floor_moments, solve
+from pmtcore.methods.joint_moment.method import _kurtosis, candidate_radii, row_norm
 from pmtcore.methods.joint_moment.record import Record, _digest, record_from_bytes
 from pmtcore.public.moments import INTERCEPT, public_from_moment, public_from_rows
 from tests.helpers import TEST, plan, refused
@@ -134,13 +134,13 @@ def test_what_stands_out_of_the_noise_is_no_higher_for_an_expectation_that_is():
     axes = np.linalg.qr(rng.standard_normal((4, 4)))[0]
     moment = (axes * [0.5, 1.0, 2.0, 9.0]) @ axes.T
     expected = np.diag([1.0, 50.0, 100.0, 300.0])
-    assert floored(moment, expected, 0.01) is moment
+    assert floor_moments(moment, expected, 0.01) is moment
     for sigma in (0.1, 1.0, 100.0):
-        raised = floored(np.stack([moment, moment - 5 * np.eye(4)]), expected, sigma)
+        raised = floor_moments(np.stack([moment, moment - 5 * np.eye(4)]), expected, sigma)
         assert np.all(np.linalg.eigvalsh(raised) > 0)
         by = np.linalg.eigvalsh(raised[0] - moment)
         assert by[0] > -1e-9 and by[-1] <= 2 * sigma
-    hidden = floored(-moment, expected, 1e9)
+    hidden = floor_moments(-moment, expected, 1e9)
     assert np.allclose(hidden, expected / 20, rtol=1e-6), "with much noise a twentieth of what is expected is left"
 
 
@@ -332,7 +332,7 @@ def test_regressions_without_a_sampling_error_price_no_radius():
     levels = np.eye(4)[rng.integers(0, 4, 80)]
     public = public_from_rows(levels, levels @ [1.0, 2.0, 3.0, 4.0] + rng.standard_normal(80), list("abcd"), "y")
     rows = row_norm(public, "tails")
-    priced = candidates(rows, 5000)
+    priced = candidate_radii(rows, 5000)
     assert np.all(priced.public > 1e-3) and np.all(np.isfinite(priced.truncation))
     assert 0 < priced.best(1.0) < len(priced.radii) - 1
     assert np.all(np.sum(rows.pairs[1][:, 4:] ** 2, axis=1) > 0), "only y on levels has an error"

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.families import GAUSSIAN
-from pmtcore.mechanisms.grid import FINE, SCALE, from_words
+from pmtcore.mechanisms.grid import FINE, SCALE, join_words
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.mechanisms.passes import GRADIENT, CurvatureSum, GradientSum, LengthCounts
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.joint.own_metric import MetricPass, rows_in
+from pmtcore.methods.joint.own_metric import MetricPass, rows_in_metric
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import public_from_rows
 from tests.helpers import TEST, names, plan
@@ -27,7 +27,7 @@ AMPLE = 300.0
 
 def summed(rows, statistic) -> np.ndarray:
     """Return an exact statistic of rows, in its integers."""
-    return rows.bind(lambda cache: cache.sum(statistic)).map(from_words).reveal(TEST).astype(float)
+    return rows.bind(lambda cache: cache.sum(statistic)).map(join_words).reveal(TEST).astype(float)
 
 
 @pytest.mark.slow
@@ -47,7 +47,9 @@ def test_statistics_in_any_metric_move_at_most_by_their_sensitivities(tables, bo
         (LengthCounts(GAUSSIAN, points, edges), math.sqrt(2) * FINE),
     )
     for statistic, most in statistics:
-        first, second = (summed(rows_in(Private(table), public(), whitening), statistic) for table in pair(base, a, b))
+        first, second = (
+            summed(rows_in_metric(Private(table), public(), whitening), statistic) for table in pair(base, a, b)
+        )
         assert np.linalg.norm(first - second) <= most * (1 + 1e-12)
 
 
@@ -77,7 +79,7 @@ def test_counts_and_moments_carry_the_noise_they_state(seed):
     data, n = public(), 50
     table = PrivateRows.from_arrays(rng.standard_normal((n, D)), rng.standard_normal(n), data.names)
     each, whitening = MetricPass(data, n, 3.0), np.diag(rng.uniform(0.5, 2.0, D))
-    rows, source = rows_in(Private(table), data, whitening), SeededNoise(seed)
+    rows, source = rows_in_metric(Private(table), data, whitening), SeededNoise(seed)
     released = [each.release(rows, source) for _ in range(600)]
     counts = np.array([one.counts[0, -1] for one in released])
     assert np.std(counts) == pytest.approx(math.sqrt(2) / each.counting_mu, rel=0.1)

@@ -15,7 +15,7 @@ from scipy import stats
 from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.messages import MethodMessage
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.mechanisms.grid import FINE, from_words, grid_rows, in_words
+from pmtcore.mechanisms.grid import FINE, grid_rows, join_words, split_into_words
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.mechanisms.passes import GRADIENT, GradientSum
 from pmtcore.methods.baselines import exact_fit
@@ -30,7 +30,7 @@ from tests.mechanisms.test_sensitivity import NEIGHBOURS, D, pair, public
 
 def gradient_sum(found, pieces, points, bounds):
     """Exact clipped gradients of a second pass, in integers."""
-    return pieces.sum(found.second.gradients(points, bounds)).map(from_words).reveal(TEST)
+    return pieces.sum(found.second.gradients(points, bounds)).map(join_words).reveal(TEST)
 
 
 @pytest.mark.slow
@@ -133,8 +133,8 @@ class Wide(GradientSum):
 
     def __call__(self, pieces):
         far = GradientSum(self.family, self.points, 1e6 * np.ones_like(self.bounds))
-        total = from_words(far(pieces)) * (1e6 / self.bounds)[:, None]
-        return in_words(np.rint(total).astype(np.int64))
+        total = join_words(far(pieces)) * (1e6 / self.bounds)[:, None]
+        return split_into_words(np.rint(total).astype(np.int64))
 
 
 class Unclipped(SecondPass):

@@ -13,7 +13,7 @@ import zoo
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise
-from pmtcore.methods.registry import make_parameters, method, offered
+from pmtcore.methods.registry import make_parameters, method, offered_methods
 from pmtcore.public.moments import PublicData
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,7 +49,7 @@ def measured(task: str, loader: ModuleType) -> Errors:
 
 def offered_ids(public: PublicData) -> list[str]:
     """Return the methods that are offered for these public data and release coefficients."""
-    return [each.id for each in offered(public) if each.gives_coefficients and not each.protects_responses_only]
+    return [each.id for each in offered_methods(public) if each.gives_coefficients and not each.protects_responses_only]
 
 
 @pytest.fixture(scope="module", params=list(TASKS))

@@ -219,10 +219,10 @@ def test_moment_release_recovers_the_moment(seed):
 
 def test_moment_alone_is_enough(seed):
     """A public moment matrix in place of rows: every sound method runs, joint-pmt stays near the truth."""
-    from pmtcore.public.moments import joint, public_from_moment
+    from pmtcore.public.moments import joint_rows, public_from_moment
 
     draw, _, rows = make(10_000, 200, seed)
-    z = joint(draw.public_x, draw.public_y)
+    z = joint_rows(draw.public_x, draw.public_y)
     for m in (200, None):
         public = public_from_moment(z.T @ z / 200, names(10), "y", m)
         for entry in methods():

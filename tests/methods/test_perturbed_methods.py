@@ -34,7 +34,7 @@ from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import Mechanism, dp_erm, draw_above, draw_sampled, napp_public
 from pmtcore.mechanisms.perturbed import draw as plain_draw
-from pmtcore.mechanisms.truncation import bounded
+from pmtcore.mechanisms.truncation import truncate_within
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.perturbed.setting import setting
 from pmtcore.methods.registry import method
@@ -305,7 +305,7 @@ def test_no_row_is_too_long(fam, seed):
 def test_clipping_is_exact():
     """Short rows stay as they are, long ones end on the ball, in their direction; what is not finite is zero."""
     x = np.array([[0.3, 0.4], [3.0, 4.0], [np.inf, 1.0], [np.nan, 1.0], [0.0, 0.0], [1e300, 0.0]])
-    found = bounded(x, 1.0)
+    found = truncate_within(x, 1.0)
     assert np.allclose(found[0], x[0]) and np.allclose(found[1], [0.6, 0.8]) and np.allclose(found[5], [1.0, 0.0])
     assert np.all(found[2:5] == 0)
 

@@ -113,9 +113,9 @@ def test_a_row_is_the_same_numbers_wherever_it_stands(entry, monkeypatch):
         (grid, "grid_rows"),
         (protocol, "grid_rows"),
         (randomizers, "grid_rows"),
-        (dp_gd, "bounded"),
-        (pmt_objective, "bounded"),
-        (minimizer, "bounded"),
+        (dp_gd, "truncate_within"),
+        (pmt_objective, "truncate_within"),
+        (minimizer, "truncate_within"),
     ):
         spied(module, name)
     order = np.random.default_rng(4).permutation(ROWS)

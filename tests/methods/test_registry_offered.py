@@ -14,7 +14,7 @@ from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.glm.families import family as family_of
 from pmtcore.mechanisms.noise import SeededNoise
-from pmtcore.methods.registry import methods, offered, recommended
+from pmtcore.methods.registry import methods, offered_methods, recommended_method
 from pmtcore.public.moments import public_from_rows
 from pmtcore.releases.release import Request, preview, release
 from pmtcore.tables.choices import Choices
@@ -62,9 +62,9 @@ def test_every_offered_method_was_measured_on_real_tables(family):
 def test_what_the_public_fit_beats_is_offered_last(family):
     """The recommended method first, then the others, then those behind the public fit; none is left out."""
     public = public_rows(family)
-    found = offered(public)
+    found = offered_methods(public)
     behind = [family in entry.behind_public_fit for entry in found]
-    assert found[0] is recommended(public) and not behind[0]
+    assert found[0] is recommended_method(public) and not behind[0]
     assert behind == sorted(behind) and any(behind) and len(set(found)) == len(found) > 5
 
 

@@ -18,11 +18,11 @@ from pmtcore.base.messages import ReleaseMessage, TableMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
-from pmtcore.mechanisms.grid import from_words
+from pmtcore.mechanisms.grid import join_words
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.mechanisms.passes import GRADIENT, GRADIENT_SENSITIVITY
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.registry import method, methods, methods_for, recommended
+from pmtcore.methods.registry import method, methods, methods_for, recommended_method
 from pmtcore.methods.response_moment import PublicCoordinates
 from pmtcore.releases import planning
 from pmtcore.releases.release import Request, recorded_release, release
@@ -53,7 +53,7 @@ def statistics(found: Problem, mu: float = 1.0) -> tuple[np.ndarray, np.ndarray,
     measured, first = made.measure(found.private).reveal(TEST), made.passes[0]
     point = np.zeros((1, found.public.d))
     bound = np.array([first.expected_bound])
-    cross = measured.rows.sum(first.gradients(point, bound)).map(from_words).reveal(TEST)[0]
+    cross = measured.rows.sum(first.gradients(point, bound)).map(join_words).reveal(TEST)[0]
     return measured.moment, cross, first.counts(measured.rows, point).reveal(TEST)[0] / 2.0**30
 
 
@@ -242,16 +242,16 @@ def test_it_is_refused_where_covariates_are_private():
     declared = problem(frame(300, 6))
     assert method(ID) in methods_for(declared.public) and method(ID) not in methods_for(private.public)
     assert not any(entry.recommended for entry in methods() if entry.protects_responses_only)
-    assert not recommended(declared.public).protects_responses_only
+    assert not recommended_method(declared.public).protects_responses_only
 
 
 def test_plans_do_not_set_it_against_methods_that_protect_rows():
     """It is last in a plan's order, and no better choice for somebody who protects rows."""
     public = problem(frame(300, 6)).public
     found = planning.plan(public, 3000, [1.0])
-    assert planning.ranked(found, "joint-pmt")[-1] == ID
+    assert planning.ranked_methods(found, "joint-pmt")[-1] == ID
     mine = next(one for one in found if one.method == "public-only")
-    better = planning.narrowest([one for one in found if one.method in (ID, "public-only")], mine)
+    better = planning.narrowest_plan([one for one in found if one.method in (ID, "public-only")], mine)
     assert better is None
 
 

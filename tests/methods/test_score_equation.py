@@ -14,7 +14,7 @@ from pmtcore.glm.families import POISSON
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.gradients.frame import Frame, in_frame_coordinates
-from pmtcore.methods.gradients.rehearsal import simulated
+from pmtcore.methods.gradients.rehearsal import simulated_table
 from pmtcore.public.moments import public_from_rows
 from pmtcore.public.shape import Clip, Shape
 from tests.helpers import FALSE_ALARM, TEST, plan
@@ -136,7 +136,7 @@ def test_simulated_scores_have_the_noise_of_the_private_rows(id):
     public, _, _ = table("plain", 3000, 60, 3)
     planned = plan(id, public, 1000, 0.02)
     sd = np.sqrt(np.diag(planned.equation.noise))
-    rows = simulated(planned.frame, 0).private(planned.frame.features, public.names, None)
+    rows = simulated_table(planned.frame, 0).private(planned.frame.features, public.names, None)
     scores = np.array([planned.simulated_score(rows, draw)[1] for draw in range(60)])
     count = scores.size
     assert np.sum((scores / sd) ** 2) == pytest.approx(count, abs=5 * math.sqrt(2 * count))

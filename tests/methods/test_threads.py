@@ -27,7 +27,7 @@ from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.public.moments import INTERCEPT, public_from_rows
 from pmtcore.tables import lines
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.fingerprint import hash_cells
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table, table_from
 from tests.helpers import TEST, refused
@@ -43,7 +43,7 @@ EXACT_PRODUCTS = {"joint-pmt", "joint-moment", "pmt-gradients", "response-moment
 def _shared_however_few_the_rows(monkeypatch):
     monkeypatch.setattr(threads, "_FEWEST_NUMBERS", 0)
     yield
-    threads.use(None)
+    threads.set_threads(None)
 
 
 def rows(chosen):
@@ -65,7 +65,7 @@ def released(entry, many, size, keeps=LEAST_KEPT, **values):
     first = 1 if entry.task == "nonlinear" else 0  # of these a link takes the place of the intercept
     x, names = x[:, first:], NAMES[first:]
     public = public_from_rows(x[:PUBLIC] + 0.01, y[:PUBLIC], names, "y", family=family(entry.families[0]))
-    threads.use(many)
+    threads.set_threads(many)
     plan = entry.plan(public, ROWS, Budget(1.0), make_parameters(entry, values))
     table = cut(x, y, size, names)
     table._keeps = keeps
@@ -230,12 +230,12 @@ def test_cells_are_read_and_hashed_alike_by_any_number_of_threads(many, monkeypa
     def read():
         public = read_table(CELLS[: CELLS.index(b"\n60,") + 1], "public", "public")
         made = prepare(read_table(CELLS, "private", "private"), public, Choices(target="y"))
-        cells = hashed(made.table, bytes(range(32)), made.dialect, parsed=made.parsed)
+        cells = hash_cells(made.table, bytes(range(32)), made.dialect, parsed=made.parsed)
         return [cells.hashes, cells.first, *(part for block in made.private._blocks() for part in block)]
 
-    threads.use(1)
+    threads.set_threads(1)
     expected = read()
-    threads.use(many)
+    threads.set_threads(many)
     shared = read()
     assert len(shared) == len(expected) > 2 + 2 * 2
     assert all(np.array_equal(one, other) for one, other in zip(shared, expected, strict=True))
@@ -297,7 +297,7 @@ def test_a_thread_goes_on_while_an_earlier_block_takes_longer():
 def test_a_pass_over_few_numbers_has_one_thread(monkeypatch):
     """To start others and to wait for them takes longer; the number of rows is public."""
     monkeypatch.setattr(threads, "_FEWEST_NUMBERS", 2000)
-    threads.use(2)
+    threads.set_threads(2)
     for count, expected in ((499, 1), (500, 2)):
         table = PrivateRows.from_arrays(np.ones((count, 3)), np.ones(count), NAMES, block_rows=10)
         pieces = table.pieces(Quantizer.features_only(np.eye(3), intercept=False), bytes_kept(3))
@@ -365,16 +365,16 @@ def test_no_warning_tells_of_a_row_in_a_thread(recwarn):
 def test_a_number_of_threads_is_checked(monkeypatch):
     """From the environment as from an argument; one where nobody says anything."""
     monkeypatch.delenv(threads.VARIABLE, raising=False)
-    assert threads.number() == 1
+    assert threads.threads_of_passes() == 1
     monkeypatch.setenv(threads.VARIABLE, "3")
-    assert threads.number() == 3
-    threads.use(2)
-    assert threads.number() == 2
-    threads.use(None)
+    assert threads.threads_of_passes() == 3
+    threads.set_threads(2)
+    assert threads.threads_of_passes() == 2
+    threads.set_threads(None)
     for wrong in ("0", "-1", "many", "1.5", "1000"):
         monkeypatch.setenv(threads.VARIABLE, wrong)
         with pytest.raises(InputError):
-            threads.number()
+            threads.threads_of_passes()
     for wrong in (0, 257):
         with pytest.raises(InputError):
-            threads.use(wrong)
+            threads.set_threads(wrong)

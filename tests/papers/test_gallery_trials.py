@@ -252,7 +252,7 @@ def test_rows_that_a_device_may_clip_are_not_added_up_at_once():
     """A radius that a row may pass leaves the sum to the devices."""
     drawn = LocalDraw.of(2, "diagonal", "logistic", p=4, n=500, m=500)
     public = drawn.public_data(500)
-    made = setup.moments(public, 500, 1.0, True, zeta=0.05)
+    made = setup.moments_scheme(public, 500, 1.0, True, zeta=0.05)
     sums = Nested(drawn.x, drawn.y, [500])
     assert sums.reports(made, 500) is not None
     short = replace(made, radius=float(np.linalg.norm(drawn.x - made.shift, axis=1).max()) * 0.999)

@@ -12,7 +12,7 @@ from pmtcore.public.moments import (
     INTERCEPT,
     conditioning,
     equilibrated_solve,
-    joint,
+    joint_rows,
     private_joint_moment,
     public_from_moment,
     public_from_rows,
@@ -35,7 +35,7 @@ def test_whitening_on_raw_units(seed):
     """A constant column beside pressures near 1000 and a column of size 1e-6: the whitened moment is I to 1e-9."""
     x, y = weather(300, seed)
     data = public_from_rows(x, y, COLUMNS, "load")
-    z = whiten(data.factor, joint(x, y))
+    z = whiten(data.factor, joint_rows(x, y))
     assert np.allclose(z.T @ z / 300, np.eye(6), atol=1e-9)
     assert np.linalg.cond(data.moment) > 1e15
 
@@ -55,7 +55,7 @@ def test_public_fit_is_least_squares(seed):
 def test_a_moment_matrix_stands_in_for_rows(seed):
     """The joint moment alone gives the same factor, fit and scales as the rows behind it."""
     draw, data, _ = make(50, 80, seed)
-    moment = joint(draw.public_x, draw.public_y)
+    moment = joint_rows(draw.public_x, draw.public_y)
     alone = public_from_moment(moment.T @ moment / 80, names(10), "y", 80)
     assert np.allclose(alone.factor, data.factor, rtol=1e-6, atol=1e-9)
     assert np.allclose(alone.coefficients, data.coefficients, rtol=1e-6)
@@ -65,7 +65,7 @@ def test_a_moment_matrix_stands_in_for_rows(seed):
 def test_left_out_rows_against_really_leaving_them_out(seed):
     """Feature part and residual part of each row, whitened by the other rows: exact, up to the largest growth."""
     draw, data, _ = make(50, 25, seed)
-    rows = joint(draw.public_x, draw.public_y)
+    rows = joint_rows(draw.public_x, draw.public_y)
     inside = np.sum(data.whitened_in_sample[:, :-1] ** 2, axis=1)
     for i in range(25):
         others = np.delete(rows, i, axis=0)
@@ -160,7 +160,7 @@ def test_blocks_do_not_matter(size, seed):
     """One pass over blocks of any size gives the same sum."""
     draw, _, _ = make(100, 40, seed)
     rows = PrivateRows.from_arrays(draw.private_x, draw.private_y, names(10), block_rows=size)
-    z = joint(draw.private_x, draw.private_y)
+    z = joint_rows(draw.private_x, draw.private_y)
     assert np.allclose(private_joint_moment(rows).reveal(TEST), z.T @ z)
 
 

@@ -23,7 +23,7 @@ from pmtcore.ledger import account, chain
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise
-from pmtcore.releases.register import answer, ask, carry_out, opened, pending_requests, register
+from pmtcore.releases.register import answer, ask, carry_out, open_registered, pending_requests, register
 from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.fingerprint import content_digest
@@ -58,7 +58,7 @@ def book(files):
 
 
 def problem_of(book, actor=ANA, **choices):
-    return opened(actor, book, "survey").problem(Choices(**{"target": "y", "features": ("a", "b"), **choices}))
+    return open_registered(actor, book, "survey").problem(Choices(**{"target": "y", "features": ("a", "b"), **choices}))
 
 
 def test_ask_agree_release(book):
@@ -191,7 +191,7 @@ def test_the_curators_unit_cannot_be_lowered(files, tmp_path):
         name = f"visits{wanted.column}"
         register(CLEO, ledger, name, files[0], public=files[1], cap=5.0, unit=wanted)
         ledger.part(name, "visits", "a test") if wanted.column else None
-        found = opened(ANA, ledger, name)
+        found = open_registered(ANA, ledger, name)
         plain = Choices(target="y", features=("a", "b"))
         problem = found.problem(plain)
         if wanted.column:
@@ -267,16 +267,16 @@ def test_a_variable_makes_nobody_else(variable, monkeypatch):
     """Who runs a command is asked of the system, so nobody agrees to their own request under another name."""
     own = pwd.getpwuid(os.getuid()).pw_name
     monkeypatch.setenv(variable, "carl")
-    assert arguments.user() == Actor(own, Role.OWNER)
+    assert arguments.current_user() == Actor(own, Role.OWNER)
 
 
 def test_a_user_without_a_name_is_not_every_user(monkeypatch):
     """Two users of a container whom no list names are two people."""
     monkeypatch.setattr(arguments.pwd, "getpwuid", lambda number: {}[number])
     monkeypatch.setattr(os, "getuid", lambda: 4711)
-    one = arguments.user()
+    one = arguments.current_user()
     monkeypatch.setattr(os, "getuid", lambda: 4712)
-    assert one != arguments.user() and one.name
+    assert one != arguments.current_user() and one.name
 
 
 def changed_cell(path):
@@ -327,6 +327,6 @@ def test_roles_stand_in_the_chain(book):
     answer(CLEO, book, "k", True)
     with book._database.reading() as connection:
         rows = [*account.events_of_kind(connection, "register", "cap"), *account.events_of_kind(connection, "agree")]
-    said = {row["kind"]: chain.read(row, book._database.key) for row in rows}
+    said = {row["kind"]: chain.authenticated_fields(row, book._database.key) for row in rows}
     assert {kind: (one["by"], one["role"]) for kind, one in said.items()} == dict.fromkeys(said, ("cleo", "curator"))
     assert set(said) == {"register", "cap", "agree"}

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from pmtcore.releases.duration import _line, _slope, expected
+from pmtcore.releases.duration import _line, _slope, predict_duration
 from tests.helpers import make, plan
 
 
@@ -14,10 +14,10 @@ from tests.helpers import make, plan
 def test_memory_is_told_apart_from_methods_that_hold_their_rows(seed):
     """joint-pmt holds blocks whatever n; dp-gd holds all rows."""
     _, public, _ = make(100, 60, seed)
-    sums = [expected(plan("joint-pmt", public, n, 1.0), public, n) for n in (10**5, 10**8)]
+    sums = [predict_duration(plan("joint-pmt", public, n, 1.0), public, n) for n in (10**5, 10**8)]
     assert sums[1].megabytes < 160 and all(math.isfinite(found.seconds) and found.seconds > 0 for found in sums)
     assert sums[1].seconds > sums[0].seconds
-    held = expected(plan("dp-gd", public, 10**8, 1.0, steps=2), public, 10**8)
+    held = predict_duration(plan("dp-gd", public, 10**8, 1.0, steps=2), public, 10**8)
     assert held.megabytes > 1e8 * 11 * 8 / 2**20 / 2
 
 
@@ -30,7 +30,7 @@ def test_the_prediction_is_a_line():
 def test_what_one_block_takes_is_no_part_of_what_grows(seed):
     """For methods of one look too."""
     _, public, _ = make(100, 60, seed)
-    found = expected(plan("joint-moment", public, 10**8, 1.0), public, 10**8)
+    found = predict_duration(plan("joint-moment", public, 10**8, 1.0), public, 10**8)
     assert found.megabytes < 160 and found.seconds > 1
 
 
@@ -42,6 +42,8 @@ def test_what_is_kept_is_what_a_run_keeps(id, values, seed):
     n = 2 * 10**6
     chosen = plan(id, public, n, 1.0, **values)
     needed = n * chosen.bytes_kept(public.d)
-    none, most, all_rows = (expected(chosen, public, n, keeps=room).megabytes for room in (0, needed - 1, needed))
+    none, most, all_rows = (
+        predict_duration(chosen, public, n, keeps=room).megabytes for room in (0, needed - 1, needed)
+    )
     assert most - none == pytest.approx(0, abs=8)
     assert all_rows - none == pytest.approx(needed / 2**20, abs=8)

@@ -20,7 +20,7 @@ from pmtcore.base.numbers import with_equal_decimals
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.explore import _text
 from pmtcore.cli.main import main
-from pmtcore.explore.confirm import confirmed, problem_of
+from pmtcore.explore.confirm import combine_with_release, problem_of
 from pmtcore.explore.functionals import Marginals
 from pmtcore.explore.moment import Moment, read_formula, with_public_rows
 from pmtcore.explore.regression import regression
@@ -286,7 +286,7 @@ def test_what_is_0_or_1_is_drawn_from_0_to_1(moment):
     scales = figures.in_steps(found, fit)
     assert scales == pytest.approx({"a": spread["a"], "g=x": 1.0})
     shown = figures.table(fit, "none", 1)
-    rows = figures.drawn(shown, scales).set_index("coefficient")
+    rows = figures.chart_rows(shown, scales).set_index("coefficient")
     assert rows["value"]["g=x"] == fit.coefficients["g=x"]
     path = found.ridge_path(fit)
     drawn = {trace.name: trace.y for trace in figures.paths(found, path, fit.response).data}
@@ -315,7 +315,7 @@ def test_a_folded_column_has_one_level_in_both_pictures():
     found = Moment(outcome.record())
     fit = found.regress(response="y", features=list(columns[1:]))
     shown = figures.table(fit, "none", 1)
-    drawn = figures.drawn(shown, figures.in_steps(found, fit))
+    drawn = figures.chart_rows(shown, figures.in_steps(found, fit))
     assert list(drawn["coefficient"]) == ["a", "town=7"]
 
     def named(beside):
@@ -392,7 +392,7 @@ def test_a_ridge_path_for_comparable_changes_knows_no_units(moment):
     """Each point is a ridge fit of columns divided by their steps, and the table has what is drawn."""
     found, _ = moment
     fit = found.regress("b ~ a + `g=x` + hit")
-    by = figures.comparable(found)
+    by = figures.comparable_steps(found)
     path = found.ridge_path(fit, by)
     steps = np.array([1.0 if name == "(intercept)" else by[name] for name in fit.names])
     root = found.state.root[list(fit.fit.features)] / steps[:, None]
@@ -461,17 +461,17 @@ def test_a_thousand_models_spend_nothing(problem, tmp_path):
     )
     account = ledger.account("d")
     assert len(account.entries) == 2 and account.spent == pytest.approx(np.sqrt(2.0))
-    both = confirmed(mine, again.as_dict())
+    both = combine_with_release(mine, again.as_dict())
     assert both.names == mine.names and np.all(both.limits[0] < both.limits[1])
     assert np.trace(both.privacy + np.diag(both.truncation)) > 0
     with refused(ExploreMessage.OTHER_QUESTION):
-        confirmed(moment.regress(response=moment.columns[0], features=[]), again.as_dict())
+        combine_with_release(moment.regress(response=moment.columns[0], features=[]), again.as_dict())
     old = json.loads(json.dumps(again.as_dict()))
     with refused(ExploreMessage.SECOND_WITHOUT_COVARIANCE):
-        confirmed(mine, {**old, "released": {}})
+        combine_with_release(mine, {**old, "released": {}})
     for bad in ({"coefficients": [1.0]}, {**old["released"]["alone"], "privacy": [["x"]]}):
         with refused(ExploreMessage.SECOND_UNREADABLE):
-            confirmed(mine, {**old, "released": {"alone": bad}})
+            combine_with_release(mine, {**old, "released": {"alone": bad}})
 
 
 def test_a_chosen_model_is_confirmed_with_its_derived_columns(problem, seed):
@@ -525,7 +525,7 @@ def test_both_releases_together_are_nearer_and_their_bands_hold(seed):
             "bands": {n: {"low": bands.low[j], "high": bands.high[j]} for j, n in enumerate(FOUR)},
             "released": two.released(),
         }
-        both = confirmed(fit, fields)
+        both = combine_with_release(fit, fields)
         exact = np.linalg.lstsq(px, py, rcond=None)[0]
         scale = np.sqrt(np.diag(fit.fit.sampling))
         own = np.array(fields["released"]["alone"]["coefficients"])
@@ -559,7 +559,7 @@ def test_the_command_line_confirms(problem, tmp_path, capsys):
     assert main([*asked, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     moment, second = Moment.load(made["joint-moment"]), json.loads(Path(made["joint-pmt"]).read_text())
-    assert found["confirmed"] == confirmed(moment.regress(), second).as_rows() and found["label"] == "lab"
+    assert found["confirmed"] == combine_with_release(moment.regress(), second).as_rows() and found["label"] == "lab"
     assert main(asked) == 0
     assert "both releases together" in (shown := capsys.readouterr().out) and "lab" in shown
     assert main([*asked, "--response", "a", "--features", "y"]) == 2
@@ -750,7 +750,7 @@ def test_a_share_is_told_from_zero_where_its_coefficient_is(levels):
 def test_both_pictures_have_the_same_first_rows(levels):
     """Correlations stand in the order of the coefficients beside them, on an axis that their bands fill."""
     fit = levels.regress(response="y", features=["sex=F", "town=0", "town=1"])
-    shown = figures.drawn(figures.table(fit, "none", 1), figures.in_steps(levels, fit))
+    shown = figures.chart_rows(figures.table(fit, "none", 1), figures.in_steps(levels, fit))
     beside = list(shown["coefficient"])
     picture, table = figures.neighbours(levels, fit, "y", {"town": "3"}, beside=beside)
     assert list(picture.layout.yaxis.categoryarray)[: len(beside)] == beside
@@ -763,7 +763,7 @@ def test_both_pictures_have_the_same_first_rows(levels):
 def test_names_stand_at_the_ends_of_a_path(levels):
     """Each line has its name, none over another, and bands are said to be shaded where they are."""
     fit = levels.regress(response="y", features=["a", "sex=F", "town=0", "town=1", "town=2"])
-    path = levels.ridge_path(fit, figures.comparable(levels))
+    path = levels.ridge_path(fit, figures.comparable_steps(levels))
     drawn = figures.paths(levels, path, "y")
     named = [note for note in drawn.layout.annotations if note.text in fit.names]
     places = np.sort([note.y for note in named])
@@ -776,8 +776,8 @@ def test_names_stand_at_the_ends_of_a_path(levels):
 def test_pictures_of_a_label_name_the_level_that_counts_as_1(levels):
     """Beside each other, alone and along a path: a positive effect makes that level likelier."""
     fit = levels.regress(response="sex=F", features=["a", "town=0"])
-    shown = figures.drawn(figures.table(fit, "none", 1), figures.in_steps(levels, fit))
-    path = levels.ridge_path(fit, figures.comparable(levels))
+    shown = figures.chart_rows(figures.table(fit, "none", 1), figures.in_steps(levels, fit))
+    path = levels.ridge_path(fit, figures.comparable_steps(levels))
     alone, along = figures.forest(levels, fit, shown), figures.paths(levels, path, "sex=F")
     beside = figures.side_by_side({"one": fit, "two": fit}, levels)[0]
     titles = [alone.layout.xaxis.title.text, along.layout.yaxis.title.text, beside.layout.xaxis.title.text]

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from pmtcore.base.messages import InputError, ReleaseMessage
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import rounded
 from pmtcore.cli.main import main
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.registry import Prediction, recommended
+from pmtcore.methods.registry import Prediction, recommended_method
 from pmtcore.releases import planning
 from pmtcore.releases.planning import LADDER, Curves
 from pmtcore.report.figures.planning import below_words, half_width_words, reverse_words, table, widths
@@ -126,7 +126,7 @@ def test_curves_are_what_a_plan_says(seed):
     assert curves.ids == ["pmt-ridge"]
     while not curves.known():
         curves.step()
-    assert curves.ids[0] == recommended(public).id and "public-only" in curves.ids and 0 < curves.share < 1
+    assert curves.ids[0] == recommended_method(public).id and "public-only" in curves.ids and 0 < curves.share < 1
     curves.stop()
     assert not curves.step() and not curves.live
     for mu in (1.0, 0.77):
@@ -181,8 +181,8 @@ def test_half_widths_have_an_interval(seed):
     (plain,) = planning.plan(public, 5000, [0.5], ["pmt-ridge"])
     assert plain.half_width_interval(0) is None and plain.rows()[0]["half_width_high"] is None
     assert plain.rows()[0]["half_width_median"] is None
-    ends = [figure(end) for end in found.half_width_interval(2)]
-    told = [figure(found.row(2)["half_width_median"]), ends[1]]
+    ends = [rounded(end) for end in found.half_width_interval(2)]
+    told = [rounded(found.row(2)["half_width_median"]), ends[1]]
     values = [value for _, value in half_width_words(found, public.names[2])[1]]
     assert values == [f"± {end}" for end in told], "the figure that one release in ten exceeds has the same weight"
     assert len(half_width_words(plain, public.names[2])[1]) == 1 and planning.interval_text(plain.rows()[0]) == "-"
@@ -214,19 +214,19 @@ def test_a_width_that_leaves_a_part_out_is_no_narrower_one():
     mine = plan_of("joint-pmt", 3.0, 0.1, truncation=one)
     unknown, known = plan_of("pmt-objective", 1.0, 0.17), plan_of("pmt-gradients", 1.5, 0.17, clipping_in_privacy=True)
     assert not unknown.is_complete and known.is_complete and mine.is_complete
-    assert planning.narrowest([mine, unknown], mine) is None
-    assert planning.narrowest([mine, unknown, known], mine) is known
+    assert planning.narrowest_plan([mine, unknown], mine) is None
+    assert planning.narrowest_plan([mine, unknown, known], mine) is known
     assert below_words([mine, known], "a") == "" and "truncation" in below_words([mine, unknown], "a")
     nothing_cut = plan_of("pmt-objective", 1.0, 0.0)
-    assert planning.narrowest([mine, known, nothing_cut], mine) is nothing_cut
+    assert planning.narrowest_plan([mine, known, nothing_cut], mine) is nothing_cut
 
 
 def test_a_prediction_is_made_once_for_the_same_public_data(seed):
     """Another page or session that asks the same of the same public data gets what is there; another n is computed."""
     _, public, _ = make(5000, 100, seed)
-    first = planning.planned(public, 5000, "pmt-ridge", 1.0)
-    assert planning.planned(public, 5000, "pmt-ridge", 1.0) is first
-    assert planning.planned(public, 4000, "pmt-ridge", 1.0).prediction is not first.prediction
+    first = planning.predict_method(public, 5000, "pmt-ridge", 1.0)
+    assert planning.predict_method(public, 5000, "pmt-ridge", 1.0) is first
+    assert planning.predict_method(public, 4000, "pmt-ridge", 1.0).prediction is not first.prediction
 
 
 def test_only_methods_that_are_asked_about_are_tried(monkeypatch, seed):
@@ -234,7 +234,7 @@ def test_only_methods_that_are_asked_about_are_tried(monkeypatch, seed):
     tried, made = [], planning._plan
     monkeypatch.setattr(planning, "_plan", lambda *given, **more: tried.append(given[2]) or made(*given, **more))
     _, public, _ = make(5000, 100, seed)
-    assert planning.plannable(public, ("pmt-ridge",)) == ["pmt-ridge"] == tried
+    assert planning.methods_with_predictions(public, ("pmt-ridge",)) == ["pmt-ridge"] == tried
 
 
 @pytest.mark.parametrize(("low", "high", "first"), [(1e4, 1e7, 1e4), (1e4, 1e12, 1e4), (-1.0, 1e3, 1.0)])

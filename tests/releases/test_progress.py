@@ -20,7 +20,7 @@ from pmtcore.releases import progress as progress_module
 from pmtcore.releases.progress import Progress, Report, Stopped, in_time
 from pmtcore.releases.release import Request, progress_of, recorded_release, release
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.fingerprint import hash_cells
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_path, table_from, with_rows
 
@@ -177,7 +177,7 @@ def test_progress_does_not_tell_a_private_number_of_rows(form, rows):
     problem = prepare(private, table_from(public, "b", "public"), choices)
     request = Request("joint-pmt", Budget(1.0))
     progress = progress_of(problem, request, reports.append)
-    hashed(private, bytes(16), watch=progress)
+    hash_cells(private, bytes(16), watch=progress)
     progress.spend()
     release(problem, request, SeededNoise(1), progress)
     assert reports and {r.share for r in reports} == {0.0} and all(r.left is None for r in reports)

@@ -14,7 +14,7 @@ from linearmodels.iv import IV2SLS
 from pmtcore.base.messages import ExploreMessage
 from pmtcore.cli.main import main
 from pmtcore.explore.moment import Moment
-from pmtcore.explore.regression import criteria, regression
+from pmtcore.explore.regression import information_criteria, regression
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from tests.helpers import refused
 from tests.releases.test_explore import opened
@@ -67,7 +67,7 @@ def test_nested_models_and_criteria(exact):
     f, p, df = large.compare_f_test(small)
     assert (test.textbook_f, test.df_num) == (pytest.approx(f, rel=1e-6), df)
     assert test.textbook_pvalue == pytest.approx(p, rel=1e-5, abs=1e-300) and test.pvalue >= 0
-    found = criteria(moment.regress("b ~ a + `g=x` + hit"))
+    found = information_criteria(moment.regress("b ~ a + `g=x` + hit"))
     assert found["aic"] == pytest.approx(large.aic, rel=1e-6) and found["bic"] == pytest.approx(large.bic, rel=1e-6)
     assert found["llf"] == pytest.approx(large.llf, rel=1e-6)
     assert found["adjusted_r_squared"] == pytest.approx(large.rsquared_adj, rel=1e-6)

@@ -134,9 +134,14 @@ def test_all_coefficients_can_be_found():
     names = ["town=north", "town=south", "age", "agent"]
     unit = forest.DisplayUnit("sd", "w", "spread", False)
     table = pd.DataFrame({"coefficient": names, "column": [source(n) for n in names], "value": [0.1, -3.0, 2.0, 1.0]})
-    assert list(forest.chosen(table, unit, "AGE")["coefficient"]) == ["age", "agent"]
-    assert list(forest.chosen(table, unit, order="size")["coefficient"]) == ["town=south", "age", "agent", "town=north"]
-    assert list(forest.chosen(table, unit, order="source")["column"]) == ["age", "agent", "town", "town"]
+    assert list(forest.matching_rows(table, unit, "AGE")["coefficient"]) == ["age", "agent"]
+    assert list(forest.matching_rows(table, unit, order="size")["coefficient"]) == [
+        "town=south",
+        "age",
+        "agent",
+        "town=north",
+    ]
+    assert list(forest.matching_rows(table, unit, order="source")["column"]) == ["age", "agent", "town", "town"]
     assert forest.note(table, table.head(2)) == "The picture has 2 of the 4 coefficients, the table all."
     many = pd.concat([table] * 40)
     assert "first 120" in forest.note(many, many)
@@ -155,13 +160,13 @@ def test_many_levels_fold_into_the_clearest():
             "high (95 %)": [1.5, 15.0, 1.2, 0.5],
         }
     )
-    by_size = forest.folded(forest.chosen(table, unit, order="size"), unit, "size")
+    by_size = forest.one_row_per_column(forest.matching_rows(table, unit, order="size"), unit, "size")
     assert list(by_size["coefficient"]) == ["town=north (largest of 3 effects)", "age"], "and in their order"
-    folded = forest.folded(table, unit)
+    folded = forest.one_row_per_column(table, unit)
     assert list(folded["column"]) == ["age", "town"] and folded["coefficient"][1].startswith(
         "town=south (clearest of 3"
     )
-    assert forest.chosen(table, unit, order="strength")["coefficient"].iloc[0] == "town=south"
+    assert forest.matching_rows(table, unit, order="strength")["coefficient"].iloc[0] == "town=south"
 
 
 def test_small_pictures_hold_every_column_on_one_axis():
@@ -565,8 +570,8 @@ def test_many_names_of_a_network_stand_along_their_rays():
 def test_an_effect_whose_size_the_prior_gives_has_a_star():
     """Behind the name of the coefficient, also where it stands for its column."""
     rows = pd.DataFrame({"coefficient": ["age", "town=a (clearest of 5 effects)"], "effect": ["age", "town=a"]})
-    assert list(forest.marked(rows, {"town=a"})["coefficient"]) == ["age", "town=a* (clearest of 5 effects)"]
-    assert forest.marked(rows[["coefficient"]], {"age"})["coefficient"].iloc[0] == "age*"
+    assert list(forest.star_levels(rows, {"town=a"})["coefficient"]) == ["age", "town=a* (clearest of 5 effects)"]
+    assert forest.star_levels(rows[["coefficient"]], {"age"})["coefficient"].iloc[0] == "age*"
 
 
 def test_an_axis_has_no_room_for_a_row_that_stands_in_figures() -> None:
@@ -629,11 +634,11 @@ def test_a_record_says_which_features_are_0_or_1_and_every_picture_draws_them_so
 
 def test_large_print_keeps_what_is_larger_larger():
     """A ring around a public row as large as the dots of the cloud is hidden by them; the truth is the largest mark."""
-    clouds = style.projected(learn.clouds(lessons.whitening(30, 4)))
+    clouds = style.in_large_print(learn.clouds(lessons.whitening(30, 4)))
     sizes = {trace.name: trace.marker.size for trace in clouds.data}
     assert sizes["private rows"] == 9 and sizes["public rows"] > 12
     assert {trace.marker.line.color for trace in clouds.data if trace.name == "public rows"} == {"#009E73"}
-    slopes = style.projected(learn.solutions(lessons.inverse(30, 1.0, trials=20)))
+    slopes = style.in_large_print(learn.solutions(lessons.inverse(30, 1.0, trials=20)))
     assert {trace.name: trace.marker.size for trace in slopes.data}["truth"] > 15
 
 

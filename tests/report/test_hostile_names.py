@@ -26,7 +26,7 @@ from pmtcore.releases.release import Request, recorded_release
 from pmtcore.report import deployment, reproduce
 from pmtcore.report.figures import coefficients, explore, release
 from pmtcore.report.html import report
-from pmtcore.report.sheet import csv as sheet
+from pmtcore.report.sheet import csv_text as sheet
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table

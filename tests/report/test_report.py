@@ -19,26 +19,26 @@ import pytest
 from scipy.stats import binom
 
 from pmtcore.accounting.budgets import Budget, epsilon_from_mu
-from pmtcore.auditing.audits import stored
-from pmtcore.auditing.comparison import Comparison, rescaled
+from pmtcore.auditing.audits import latest_record
+from pmtcore.auditing.comparison import Comparison, rescaled_problem
 from pmtcore.base.distributions import student
 from pmtcore.base.exports import PrivateFigureError
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, ReleaseNote
-from pmtcore.base.numbers import figure, with_equal_decimals
+from pmtcore.base.numbers import rounded, with_equal_decimals
 from pmtcore.base.private_rows import Curator, Private
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.methods.registry import methods, methods_for
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.releases.planning import planned
+from pmtcore.releases.planning import predict_method
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report import deployment, reproduce, rows
 from pmtcore.report.checklist import checklist, proof_words
 from pmtcore.report.downloads import FiledRelease
-from pmtcore.report.html import _limited, embedded, file_name, report
+from pmtcore.report.html import _limited, embedded_report, file_name, report
 from pmtcore.report.statistics import NAME, TITLES, disagreement_of, truncation_of
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.named import entry, load
@@ -109,7 +109,7 @@ def test_an_automatic_parameter_is_told_with_the_figure_of_its_plan(problem, id,
     """Its own figure or none: a bound on residuals is not the bound of the score, whose name ends alike."""
     record = release(problem, Request(id, Budget(1.0)), SeededNoise(1, 1)).as_dict()
     (told,) = re.findall(rf"\b{name}: automatic(?: \(([^ )]+) in this release\))?", report(record))
-    assert told == ("" if public is None else figure(record["public"][public], 4))
+    assert told == ("" if public is None else rounded(record["public"][public], 4))
 
 
 def test_colours_have_enough_contrast():
@@ -155,7 +155,7 @@ def test_names_cannot_inject(problem):
 def test_on_a_page_its_drawings_are_images(problem):
     """A page leaves inline drawings out: each is an image with the same words and marks, and nothing else changes."""
     record = release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise()).as_dict()
-    whole, page = report(record), embedded(record)
+    whole, page = report(record), embedded_report(record)
     drawings = re.findall(r"<svg .*?</svg>", whole, re.DOTALL)
     images = re.findall(r'<img[^>]* alt="([^"]*)" src="data:image/svg\+xml;base64,([^"]*)">', page)
     assert len(drawings) == len(images) == 2 and "<svg" not in page
@@ -331,15 +331,15 @@ def test_a_plan_and_a_comparison_run_as_scripts(tmp_path, monkeypatch):
     public.frame.to_csv(tmp_path / "public.csv", index=False)
     monkeypatch.chdir(tmp_path)
     made = prepare(private, public, Choices(target="y", features=("x1", "x2")))
-    recipe = reproduce.planned(made.choices.as_dict(), 800, "pmt-ridge", 2.0)
+    recipe = reproduce.plan_again(made.choices.as_dict(), 800, "pmt-ridge", 2.0)
     found: dict = {}
     exec(compile(recipe.script, "plan", "exec"), found)
     frame = found["result"].frame()
-    here = planned(made.public, 800, "pmt-ridge", 2.0)
+    here = predict_method(made.public, 800, "pmt-ridge", 2.0)
     assert np.isclose(frame["privacy_sd"].to_numpy(), here.prediction.privacy).all()
     asked = {"methods": ["pmt-ridge"], "mu": [0.5, 2.0], "trials": 5, "seed": 3, "scale": "z"}
-    exec(compile(reproduce.compared(made.choices.as_dict(), **asked).script, "compare", "exec"), found)
-    run = Comparison(rescaled(made, "z"), ["pmt-ridge"], [0.5, 2.0], trials=5, seed=3).run()
+    exec(compile(reproduce.compare_again(made.choices.as_dict(), **asked).script, "compare", "exec"), found)
+    run = Comparison(rescaled_problem(made, "z"), ["pmt-ridge"], [0.5, 2.0], trials=5, seed=3).run()
     errors = [one.error_median for one in run.summaries().reveal(Curator("test: synthetic rows"))]
     assert found["result"].frame["error_median"].tolist() == pytest.approx(errors)
 
@@ -533,8 +533,8 @@ def test_a_report_states_one_scale_and_what_an_attack_reached(filed):
     text = report(record, account)
     open_text = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
     assert "times as often as by guessing" not in open_text and "times as often as by guessing" in text
-    one = stored().audits[record["method"]]
-    assert f"mu is not below {figure(one.lower_bound)}; a figure above 1 would have disproved the claim" in text
+    one = latest_record().audits[record["method"]]
+    assert f"mu is not below {rounded(one.lower_bound)}; a figure above 1 would have disproved the claim" in text
     assert text.count(proof_words(record["method"])) == 2
 
 
@@ -567,7 +567,7 @@ def test_a_deployment_is_compared_at_its_own_delta(filed):
     record, account, _ = filed
     text = report(record, account)
     rows = text[text.index("<b>this release</b>") : text.index(">All coefficients</h2>")]
-    census = figure(epsilon_from_mu(record["guarantee"]["mu"], 1e-10))
+    census = rounded(epsilon_from_mu(record["guarantee"]["mu"], 1e-10))
     assert census in rows and ">no epsilon there<" in rows
     pure = report({**record, "guarantee": {**record["guarantee"], "delta": 0.0, "epsilon": 0.77}}, account)
     assert pure.count(">0.77<") >= 4 and census not in pure
@@ -590,7 +590,7 @@ def test_a_ratio_stands_beside_a_coefficient_that_is_a_logarithm():
     record = release(made, Request("pmt-gradients", Budget(2.0)), SeededNoise(3)).as_dict()
     text, name = report(record), next(name for name in record["coefficients"] if name != "(intercept)")
     band, value = record["bands"][name], record["coefficients"][name]
-    three = [figure(float(np.exp(each))) for each in (value, band["low"], band["high"])]
+    three = [rounded(float(np.exp(each))) for each in (value, band["low"], band["high"])]
     assert f"{three[0]} ({three[1]} to {three[2]})" in text and text.count("odds ratio, with its band") == 2
 
 

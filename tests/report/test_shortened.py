@@ -2,7 +2,7 @@
 
 import pytest
 
-from pmtcore.report.statistics import NAME, ShareOrigin, TruncatedShare, shortened, shortened_words
+from pmtcore.report.statistics import NAME, ShareOrigin, TruncatedShare, truncated_share_words, truncated_shares
 
 
 @pytest.mark.parametrize(
@@ -24,15 +24,17 @@ def test_no_public_row_is_no_promise_for_private_ones():
 
 def test_the_released_share_comes_before_the_prediction():
     """After a release the line has the released share, and what had been predicted of it."""
-    line = shortened_words({"predicted_truncation_rate": 0.02}, {"clipped_share": 0.03})
-    before = shortened_words({"predicted_truncation_rate": 0.02})
+    line = truncated_share_words({"predicted_truncation_rate": 0.02}, {"clipped_share": 0.03})
+    before = truncated_share_words({"predicted_truncation_rate": 0.02})
     assert line.index("3\u00a0% of private rows, released") < line.index("2\u00a0% of private rows had been predicted")
     assert "3\u00a0%" not in before and "had been" not in before
 
 
 def test_predictions_come_before_what_was_released():
     """Facts and released figures are read by the names under which records keep them; other figures are none."""
-    found = shortened({"predicted_truncation_rate": 0.02, "radius": 3.0}, {"clipped_share": 0.03, "r_squared": 0.5})
+    found = truncated_shares(
+        {"predicted_truncation_rate": 0.02, "radius": 3.0}, {"clipped_share": 0.03, "r_squared": 0.5}
+    )
     assert [one.origin for one in found] == [ShareOrigin.PREDICTED, ShareOrigin.RELEASED]
     assert [one.share for one in found] == [0.02, 0.03]
 
@@ -40,5 +42,5 @@ def test_predictions_come_before_what_was_released():
 @pytest.mark.parametrize("figures", [{}, {"predicted_truncation_rate": None}, {"radius": 3.0}])
 def test_no_prediction_is_said(figures):
     """A method that predicts no share says so; it is no zero."""
-    assert not shortened(figures)
-    assert NAME in shortened_words(figures) and "not predicted" in shortened_words(figures)
+    assert not truncated_shares(figures)
+    assert NAME in truncated_share_words(figures) and "not predicted" in truncated_share_words(figures)

@@ -17,13 +17,13 @@ from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis, extreme_direction
 from pmtcore.base.bands import Bands
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import ArgumentMessage, Note, TableNote, kind_of
-from pmtcore.base.numbers import figure, percent
+from pmtcore.base.numbers import percent, rounded
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import Prediction, methods
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT, Conditioning, public_from_rows
 from pmtcore.releases.planning import beside_public
-from pmtcore.releases.record import PublicFacts, Release, modelled
+from pmtcore.releases.record import PublicFacts, Release, modelled_response
 from pmtcore.releases.release import Request, preview, release
 from pmtcore.report import glossary, words
 from pmtcore.report.figures import coefficients
@@ -340,9 +340,9 @@ def test_names_are_for_people():
 def test_figures_never_round_to_a_lie():
     """A small share is not 0 %, nearly all is not 100 %, and digits are written out."""
     assert percent(0.9996) == "99.96 %" and percent(1e-7) != "0 %" and percent(float("nan")) == "an unknown share"
-    assert figure(2049.6) == "2,050" and figure(-0.5) == "-0.5" and figure(123456.0) == "123,000"
+    assert rounded(2049.6) == "2,050" and rounded(-0.5) == "-0.5" and rounded(123456.0) == "123,000"
     for value in (1e-9, 1e20, 123.456, -2e-7):
-        assert float(figure(value).replace(",", "")) == pytest.approx(value, rel=6e-3)
+        assert float(rounded(value).replace(",", "")) == pytest.approx(value, rel=6e-3)
 
 
 def test_the_glossary_is_whole():
@@ -497,7 +497,10 @@ def test_what_noise_costs_is_one_figure_in_every_unit():
 
 def test_a_level_is_quoted():
     """``income = >50K`` would read as a slip for at least 50K, and all levels look alike."""
-    assert modelled("income", ">50K") == "income = “>50K”" and modelled("price", "low") == "price = “low”"
+    assert (
+        modelled_response("income", ">50K") == "income = “>50K”"
+        and modelled_response("price", "low") == "price = “low”"
+    )
 
 
 def test_a_public_fit_outside_its_band_is_explained():

@@ -8,7 +8,7 @@ import pytest
 
 from pmtcore.base.messages import SiteMessage, StudyFault
 from pmtcore.releases import planning
-from pmtcore.releases.planning import planned
+from pmtcore.releases.planning import predict_method
 from pmtcore.sites.prospects import noise_mus, prospects
 from pmtcore.sites.study import sites_of
 from tests.helpers import make, refused
@@ -21,7 +21,7 @@ def test_more_sites_narrow_the_band_and_colluders_widen_it():
         (each.sites, each.who): each.half_width
         for each in prospects(public, [400, 400], "joint-pmt", 1.0, coefficient=1, counts=(5,))
     }
-    assert found[5, "nobody"] == planned(public, 2000, "joint-pmt", 1.0).half_width(1)
+    assert found[5, "nobody"] == predict_method(public, 2000, "joint-pmt", 1.0).half_width(1)
     assert found[5, "nobody"] < found[2, "nobody"] < found[1, "alone"]
     assert found[5, "nobody"] < found[5, "one"] < found[5, "all"] < found[5, "local"]
     mus = noise_mus(1.0, 400, 5)
@@ -36,7 +36,7 @@ def test_another_coefficient_is_predicted_from_the_same_plans(monkeypatch):
     monkeypatch.setattr(planning, "_plan", lambda *each, **more: plans.append(each[1:]) or plan(*each, **more))
     first, second = (prospects(public, [400, 400], "joint-pmt", 1.0, coefficient=at, counts=(5,)) for at in (1, 2))
     assert len(plans) == len(set(plans)) and [each.half_width for each in first] != [each.half_width for each in second]
-    assert second[0].half_width == planned(public, 400, "joint-pmt", 1.0).half_width(2)
+    assert second[0].half_width == predict_method(public, 400, "joint-pmt", 1.0).half_width(2)
     before = len(plans)
     prospects(public, [400, 400], "joint-pmt", 0.5, coefficient=1, counts=(2,))
     assert len(plans) > before
@@ -47,9 +47,9 @@ def test_each_site_has_its_own_width_alone_and_all_share_that_of_all_rows():
     _, public, _ = make(100, 200, 5)
     drawn = prospects(public, [300, 400, 1000], "joint-pmt", 1.0, coefficient=1, counts=(2,))
     alone = [each.half_width for each in drawn if each.who == "alone"]
-    assert alone == [planned(public, n, "joint-pmt", 1.0).half_width(1) for n in (300, 400, 1000)]
+    assert alone == [predict_method(public, n, "joint-pmt", 1.0).half_width(1) for n in (300, 400, 1000)]
     (together,) = [each.half_width for each in drawn if each.sites == 3 and each.who == "nobody"]
-    assert together == planned(public, 1700, "joint-pmt", 1.0).half_width(1)
+    assert together == predict_method(public, 1700, "joint-pmt", 1.0).half_width(1)
 
 
 def test_sites_are_read_between_commas_or_in_lines():

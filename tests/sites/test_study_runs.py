@@ -15,7 +15,7 @@ from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.releases import release as module
 from pmtcore.releases.release import admit, release
 from pmtcore.sites import parties, seals, sharing
-from pmtcore.sites.boards import BoardMessage, FolderBoard, HttpBoard, MemoryBoard, serving
+from pmtcore.sites.boards import BoardMessage, FolderBoard, HttpBoard, MemoryBoard, serve_board
 from pmtcore.sites.noise_shares import NoiseShares, share_scale
 from pmtcore.sites.parties import Coordinator, join
 from pmtcore.sites.rounds import Openings, Replay, SharedNoise
@@ -547,7 +547,7 @@ def test_boards_in_a_folder_and_over_http_keep_messages_in_order(study, tmp_path
     found = setup.context.study
     keys = seals.Keys.read(setup.folder / "s0" / "keys.json")
     board = FolderBoard(folder)
-    with serving(board, found, "127.0.0.1", 0) as address:
+    with serve_board(board, found, "127.0.0.1", 0) as address:
         client = HttpBoard(address)
         for step in range(3):
             message = BoardMessage(found.digest, "s0", "ready", 1, step)

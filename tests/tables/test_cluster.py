@@ -19,14 +19,14 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, TableMessage
-from pmtcore.mechanisms.grid import from_words
+from pmtcore.mechanisms.grid import join_words
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import methods
 from pmtcore.releases.release import Request, release
 from pmtcore.tables import fingerprint
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.cluster import Cluster, _runs_of_groups, on_worker, part_sum, parts
-from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.fingerprint import hash_cells
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_path, read_table
 from tests.helpers import TEST, plan, refused
@@ -130,10 +130,10 @@ def test_a_worker_killed_in_the_middle_changes_no_bit(places, cluster):
     victim = next(iter(cluster.client.run(os.getpid).values()))
     killer = threading.Timer(0.4, os.kill, (victim, signal.SIGKILL))
     killer.start()
-    found = there.private.sum(Slowly(statistic)).map(from_words).reveal(TEST)
+    found = there.private.sum(Slowly(statistic)).map(join_words).reveal(TEST)
     killer.join()
     assert victim not in cluster.client.run(os.getpid).values(), "it was alive to the end"
-    assert np.array_equal(found, here.private.sum(statistic).map(from_words).reveal(TEST))
+    assert np.array_equal(found, here.private.sum(statistic).map(join_words).reveal(TEST))
 
 
 @pytest.mark.slow
@@ -265,7 +265,7 @@ def test_a_fingerprint_by_parts_is_that_of_one_pass(places, monkeypatch, name, l
     """The same rows are chosen, in the same order, whatever part they lie in; and so the ledger knows the table."""
     monkeypatch.setattr(fingerprint, "MOST_CELLS", limit.get("cells", fingerprint.MOST_CELLS))
     table = read_path(str(places / name), "private")
-    here, there = (hashed(table, KEY, most_rows=limit.get("rows"), cluster=where) for where in (None, Here()))
+    here, there = (hash_cells(table, KEY, most_rows=limit.get("rows"), cluster=where) for where in (None, Here()))
     assert there.table_rows == N and there.digest == here.digest
     assert np.array_equal(there.hashes, here.hashes) and np.array_equal(there.first, here.first)
 
@@ -275,7 +275,7 @@ def test_of_rows_that_are_all_alike_parts_choose_as_many(tmp_path, monkeypatch):
     monkeypatch.setattr(fingerprint, "MOST_CELLS", 300)
     pq.write_table(pa.table({"a": np.ones(1000), "b": np.zeros(1000)}), tmp_path / "p.parquet", row_group_size=130)
     table = read_path(str(tmp_path / "p.parquet"), "private")
-    here, there = (hashed(table, KEY, cluster=where) for where in (None, Here()))
+    here, there = (hash_cells(table, KEY, cluster=where) for where in (None, Here()))
     assert len(here.hashes) == 125 and abs(len(there.hashes) - 125) <= 8
     assert len(np.unique(np.vstack([here.hashes, there.hashes]), axis=0)) == 1
 
@@ -283,7 +283,7 @@ def test_of_rows_that_are_all_alike_parts_choose_as_many(tmp_path, monkeypatch):
 def test_workers_are_told_no_more_of_the_key_than_hashes_cells(places):
     """With the rest a ledger's fingerprints and its chain are sealed."""
     key, where = bytes(np.random.default_rng(5).integers(0, 256, 32, dtype=np.uint8)), Here()
-    hashed(read_path(str(places / "p.parquet"), "private"), key, cluster=where)
+    hash_cells(read_path(str(places / "p.parquet"), "private"), key, cluster=where)
     assert key[:16] in where.sent and key[16:24] not in where.sent and key[24:] not in where.sent
 
 
@@ -291,13 +291,13 @@ def test_workers_are_told_no_more_of_the_key_than_hashes_cells(places):
 def test_workers_take_the_fingerprint(places, cluster, monkeypatch):
     """A release on a cluster reads one block here before its spend, and its table has the fingerprint of any other."""
     found = problem(places, "p.parquet", cluster)
-    here = hashed(found.table, KEY, found.dialect)
+    here = hash_cells(found.table, KEY, found.dialect)
     read = []
     own = fingerprint._read
     monkeypatch.setattr(
         fingerprint, "_read", lambda block, *rest, **more: read.append(block) or own(block, *rest, **more)
     )
-    there = hashed(found.table, KEY, found.dialect, cluster=found.cluster)
+    there = hash_cells(found.table, KEY, found.dialect, cluster=found.cluster)
     assert len(read) == 1 and there.digest == here.digest and np.array_equal(there.hashes, here.hashes)
 
 

@@ -16,11 +16,11 @@ from pmtcore.cli.main import main
 from pmtcore.report.cautions import filled_gaps, public_rows_words
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
-from pmtcore.tables.findings import _halve_features, _make_labels, findings, open_findings, repaired
+from pmtcore.tables.findings import _halve_features, _make_labels, findings, open_findings, repaired_choices
 from pmtcore.tables.kinds import number_format
 from pmtcore.tables.named import entry, load
-from pmtcore.tables.problem import default_choices, features_taken, prepare
-from pmtcore.tables.schema import date_orders, likely_orders, written_as
+from pmtcore.tables.problem import chosen_features, default_choices, prepare
+from pmtcore.tables.schema import date_orders, inferred_format, likely_orders
 from pmtcore.tables.table import read_table, table_from
 from tests.helpers import TEST, refused
 
@@ -83,7 +83,7 @@ def test_what_stops_is_found_and_its_repair_lifts_it(name):
     found = findings(private, public, chosen)
     assert found[0].stops and found[0].kind is kind and found[0].repairs
     assert all(one.sentence.endswith(".") and "\n" not in one.sentence for one in found)
-    better = repaired(private, public, chosen)
+    better = repaired_choices(private, public, chosen)
     assert better != chosen
     assert prepare(private, public, better).private.n == 200
     assert not any(one.stops for one in findings(private, public, better))
@@ -250,7 +250,7 @@ def test_several_at_once():
     assert sum(one.stops for one in found) == 2
     assert "'only'" in " ".join(one.sentence for one in found)
     assert "mine" not in " ".join(one.sentence for one in found)  # a private name
-    better = repaired(private, public, chosen)
+    better = repaired_choices(private, public, chosen)
     assert better.family == "logistic" and "q" not in better.features
     problem = prepare(private, public, better)
     assert {"day", "b"} <= set(problem.public.names)
@@ -527,7 +527,7 @@ def test_repairs_and_lists_name_the_columns_that_go_in(name):
     private, public = pair({**made, "y": made["y"] + 1}, made)
     choices = Choices(target="y", **changed)
     coder = prepare(private, public, choices).coder
-    assert features_taken(private, public, choices) == tuple(one.name for one in coder.features)
+    assert chosen_features(private, public, choices) == tuple(one.name for one in coder.features)
 
 
 SPELLINGS = {
@@ -750,14 +750,14 @@ TEXTS = {
 def test_only_numbers_with_a_sign_are_taken_for_such(name):
     """Codes, ranges, dates and words are none."""
     levels, kind = TEXTS[name]
-    assert written_as(dict.fromkeys(levels, 1), ".") == kind
+    assert inferred_format(dict.fromkeys(levels, 1), ".") == kind
 
 
 @pytest.mark.parametrize("form", ["$ {},234.50", "${},234.50", "{}.234,50 $", "$ {}.5"])
 def test_numbers_with_a_sign_and_thousands_are_known(form):
     """Whatever stands between the groups of digits, and with a blank or none."""
-    assert written_as({form.format(k): 1 for k in range(1, 400)}, None if "," in form else ".") is not None
-    assert written_as({f"{k} $ or so {k}": 1 for k in range(400)}, ".") is None
+    assert inferred_format({form.format(k): 1 for k in range(1, 400)}, None if "," in form else ".") is not None
+    assert inferred_format({f"{k} $ or so {k}": 1 for k in range(400)}, ".") is None
 
 
 TWO = np.array(["low", "high"])
@@ -949,7 +949,7 @@ def test_too_few_public_rows_for_one_feature_offer_no_smaller_choice():
     (stop,) = [one for one in findings(private, public, Choices(target="y")) if one.stops]
     assert stop.kind is PublicMessage.TOO_FEW_ROWS and not stop.repairs
     private, public = tables(lambda t: t[["a", "b", "y"]][:3], lambda t: t[["a", "b", "y"]])
-    better = repaired(private, public, Choices(target="y"))
+    better = repaired_choices(private, public, Choices(target="y"))
     assert better.features == ("a",) and prepare(private, public, better).public.m == 3
 
 

@@ -18,7 +18,7 @@ from pmtcore.tables import parsed, problem
 from pmtcore.tables.cells import numbers
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.fingerprint import hash_cells
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.sources import TextSource, reading_numbers
 from pmtcore.tables.table import read_path, read_table
@@ -51,7 +51,7 @@ def test_the_numbers_are_those_of_reading_again(separator):
     made = problem_of(text(40_000, odd=True, separator=separator))
     read = list(made.private._blocks())
     made = problem_of(text(40_000, odd=True, separator=separator))
-    hashed(made.table, KEY, made.dialect, parsed=made.parsed)
+    hash_cells(made.table, KEY, made.dialect, parsed=made.parsed)
     handed_on = list(made.private._blocks())
     assert [len(y) for _, y in read] == [len(y) for _, y in handed_on]
     for (x, y), (features, response) in zip(read, handed_on, strict=True):
@@ -65,7 +65,7 @@ def test_the_numbers_of_a_parquet_file_are_handed_on():
     frame["y"] = np.where(rng.random(40_000) < 0.1, np.nan, frame["a"] + frame["b"])
     frame.to_parquet(out)
     read, handed_on = problem_of(out.getvalue()), problem_of(out.getvalue())
-    hashed(handed_on.table, KEY, handed_on.dialect, parsed=handed_on.parsed)
+    hash_cells(handed_on.table, KEY, handed_on.dialect, parsed=handed_on.parsed)
     assert handed_on.parsed.is_complete
     for one, other in zip(read.private._blocks(), handed_on.private._blocks(), strict=True):
         assert all(np.array_equal(*each) for each in zip(one, other, strict=True))
@@ -78,7 +78,7 @@ def test_numbers_that_the_reader_converts_are_those_of_their_text(cell):
     lines[41] = b"1,2" if cell is None else cell.encode() + lines[41][lines[41].index(b",") :]
     made = problem_of(b"\n".join(lines).replace(b'"3"', b"3"))
     by_text, by_reader = (
-        hashed(made.table, KEY, made.dialect, numeric=names) for names in ((), made.coder.numbers | {"no column"})
+        hash_cells(made.table, KEY, made.dialect, numeric=names) for names in ((), made.coder.numbers | {"no column"})
     )
     assert np.array_equal(by_text.hashes, by_reader.hashes)
     source, names = made.table.source, made.coder.columns()
@@ -128,7 +128,7 @@ def test_a_release_reads_a_text_once(tmp_path, monkeypatch):
     monkeypatch.setattr(TextSource, "blocks", counted)
     records = []
     for shares in (True, False):
-        monkeypatch.setattr(problem, "fits", parsed.fits if shares else lambda *_: False)
+        monkeypatch.setattr(problem, "fits_in_memory", parsed.fits_in_memory if shares else lambda *_: False)
         ledger = Ledger(str(tmp_path / f"{shares}.db"))
         ledger.cap("d", 5.0)
         made = problem_of(text(3000, odd=True))
@@ -163,7 +163,7 @@ def test_a_pass_that_was_stopped_hands_nothing_on():
 
     made = problem_of(text(80_000))
     with pytest.raises(KeyboardInterrupt):
-        hashed(made.table, KEY, made.dialect, watch=Stops(), parsed=made.parsed)
+        hash_cells(made.table, KEY, made.dialect, watch=Stops(), parsed=made.parsed)
     assert not made.parsed.is_complete
     assert sum(len(y) for _, y in made.private._blocks()) == 80_000
 
@@ -173,8 +173,8 @@ def test_what_is_kept_is_decided_by_what_is_public(monkeypatch):
     monkeypatch.setattr(memory, "memory_limit", lambda: 0)
     assert problem_of(text(500)).parsed is not None
     assert problem_of(text(500, town=True)).parsed is None
-    assert parsed.fits(10**6, 11, 11) and not parsed.fits(2 * 10**6, 11, 11)
-    assert not parsed.fits(1000, 11, 100), "blocks are cut elsewhere"
+    assert parsed.fits_in_memory(10**6, 11, 11) and not parsed.fits_in_memory(2 * 10**6, 11, 11)
+    assert not parsed.fits_in_memory(1000, 11, 100), "blocks are cut elsewhere"
 
 
 def values(blocks):
@@ -189,7 +189,7 @@ def test_passes_at_one_time_have_each_row_once(form):
     assert (made.parsed is None) == (form == "waiting")
     alone = values(problem_of(text(80_000, town=True)).private._blocks())
     if form == "parsed":
-        hashed(made.table, KEY, made.dialect, parsed=made.parsed)
+        hash_cells(made.table, KEY, made.dialect, parsed=made.parsed)
     passes = [made.private._blocks() for _ in range(3)]
     read = [[], [], []]
     for blocks in zip(*passes, strict=True):
@@ -214,7 +214,7 @@ def test_fingerprints_at_one_time_leave_each_row_once():
         def rows(self, count):
             if not self.met:
                 self.met = True
-                hashed(made.table, KEY, made.dialect, parsed=made.parsed)
+                hash_cells(made.table, KEY, made.dialect, parsed=made.parsed)
 
-    hashed(made.table, KEY, made.dialect, watch=Meets(), parsed=made.parsed)
+    hash_cells(made.table, KEY, made.dialect, watch=Meets(), parsed=made.parsed)
     assert np.array_equal(values(made.private._blocks()), alone)

@@ -26,7 +26,7 @@ from pmtcore.accounting.budgets import (
 from pmtcore.api.loading import in_words, results_of
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, LedgerMessage, TableMessage
-from pmtcore.base.numbers import UNBREAKABLE, figure
+from pmtcore.base.numbers import UNBREAKABLE, rounded
 from pmtcore.cli.main import main
 from pmtcore.explore.moment import Moment
 from pmtcore.ledger.log import Ledger, LedgerError
@@ -40,7 +40,7 @@ from pmtcore.report.figures import explore as explore_figures
 from pmtcore.report.html import report
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.persons import MOST_LETTERS, canonical, identifiers
+from pmtcore.tables.persons import MOST_LETTERS, canonical_identifier, identifiers
 from pmtcore.tables.problem import prepare, prepare_public
 from pmtcore.tables.sources import Cells
 from pmtcore.tables.table import Table, query_table, read_table, table_from
@@ -212,8 +212,8 @@ APART += ["anna", "e", ".", "7a", "0x7", "7,5", "7-5", "e7", "Zoe", "1e999999999
 @pytest.mark.parametrize("kind", WRITTEN)
 def test_a_person_is_one_however_they_are_written(kind):
     """One canonical form; rows under all of them together are at most k."""
-    assert len({canonical(text) for text in WRITTEN[kind]}) == 1
-    assert all(canonical(canonical(text)) == canonical(text) for text in WRITTEN[kind])
+    assert len({canonical_identifier(text) for text in WRITTEN[kind]}) == 1
+    assert all(canonical_identifier(canonical_identifier(text)) == canonical_identifier(text) for text in WRITTEN[kind])
     rest = frame(50, 2, np.array([f"q{i}" for i in range(50)]))
     theirs = pd.DataFrame({"a": 1e6, "b": -1e6, "y": 1e6, "who": WRITTEN[kind] * 3})
     rows = problem_of(pd.concat([rest, theirs], ignore_index=True), 2).private
@@ -233,16 +233,18 @@ def test_identifiers_do_not_depend_on_their_type(convert):
 
 def test_other_persons_stay_apart():
     """What differs in a letter, a digit or a sign is somebody else."""
-    assert len({canonical(text) for text in APART}) == len(APART) - 1, "'' and '.' are nobody, both"
+    assert len({canonical_identifier(text) for text in APART}) == len(APART) - 1, "'' and '.' are nobody, both"
 
 
 def test_a_long_identifier_is_cut_and_no_longer_afterwards():
     """One letter may become eighteen, and 350,000 took seconds. Long identifiers that begin alike are one person."""
     long = "\ufdfa" * 350_000
-    assert len(canonical(long)) == MOST_LETTERS and canonical(long) == canonical(long[:-1]) == canonical(
-        canonical(long)
+    assert len(canonical_identifier(long)) == MOST_LETTERS and canonical_identifier(long) == canonical_identifier(
+        long[:-1]
+    ) == canonical_identifier(canonical_identifier(long))
+    assert (
+        canonical_identifier("a" * 5000) == canonical_identifier("a" * 4999 + "b") != canonical_identifier("a" * 4095)
     )
-    assert canonical("a" * 5000) == canonical("a" * 4999 + "b") != canonical("a" * 4095)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 10])
@@ -283,7 +285,7 @@ def test_every_record_and_report_states_what_a_person_is_protected_by(rows, colu
     assert of_person(inside["guarantee"])["mu"] == pytest.approx(0.5 * rows)
     assert Record.from_dict(inside).as_dict() == inside
     moment, person = Moment.of(record), of_person(record["guarantee"])
-    said = (figure(person["mu"], 4), figure(person["epsilon"], 4))
+    said = (rounded(person["mu"], 4), rounded(person["epsilon"], 4))
     for text in (explore_figures.record_words(moment), dict(checklist(record))["Strength"]):
         assert all(word in text for word in said)
     assert f"epsilon: {person['epsilon']!r}" in deployment.entry(record)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pmtcore.auditing.comparison import Comparison, rescaled
+from pmtcore.auditing.comparison import Comparison, rescaled_problem
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import prepare
@@ -33,7 +33,7 @@ def test_white_wine_whitened_has_the_published_condition_number():
     for seed in range(9):
         private, public, _ = load("white-wine", seed=seed)
         whole = prepare(private, public, Choices(target="quality", intercept=False))
-        scaled = rescaled(whole, "z")
+        scaled = rescaled_problem(whole, "z")
         inverse = scaled.public.symmetric_root[1]
         rows = scaled.private.concatenate(lambda x, y: x).reveal(TEST)
         spectrum = np.linalg.eigvalsh(inverse @ (rows.T @ rows / len(rows)) @ inverse)
@@ -45,6 +45,8 @@ def test_white_wine_whitened_has_the_published_condition_number():
 @pytest.mark.parametrize(("id", "target", "scale"), [("white-wine", "quality", "max"), ("power-plant", "PE", "minmax")])
 def test_joint_release_is_far_ahead_of_the_papers_ridge(id, target, scale):
     """At total mu 0.5 the joint release has at most a tenth of pmt-ridge's median error."""
-    run = Comparison(rescaled(problem(id, target), scale), ["joint-pmt", "pmt-ridge"], [0.5], trials=50, seed=1).run()
+    run = Comparison(
+        rescaled_problem(problem(id, target), scale), ["joint-pmt", "pmt-ridge"], [0.5], trials=50, seed=1
+    ).run()
     error = {s.method: s.error_median for s in run.summaries().reveal(TEST)}
     assert error["joint-pmt"] < error["pmt-ridge"] / 10

@@ -169,7 +169,7 @@ def test_blocks_may_be_cut_anywhere(rows, cuts):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "CHUNK", 1)
         assert read(pieces) == whole
-        assert lines.counted(iter(pieces), shape) == len(whole) == len(rows)
+        assert lines.count_rows(iter(pieces), shape) == len(whole) == len(rows)
 
 
 CELL = st.one_of(

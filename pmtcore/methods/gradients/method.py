@@ -52,7 +52,7 @@ from pmtcore.methods.gradients.rehearsal import (
     error_ratios,
     interpolated_squares,
     reference_rows,
-    simulated,
+    simulated_table,
 )
 from pmtcore.methods.outcome_interval import OF_GRADIENTS
 from pmtcore.methods.parameters import Parameters, parameter
@@ -236,7 +236,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         frame, errors, covariances = self.frame, [], []
         as_they_are = Quantizer.features_only(np.eye(self.public.d), False)
         for draw in range(DRAWS):
-            drawn = simulated(frame, draw)
+            drawn = simulated_table(frame, draw)
             weights = None if self.public.weights is None else frame.weights
             pieces = as_they_are.pieces(drawn.private(frame.rows, self.public.names, weights))
             state = self._passes(Private(pieces), SeededNoise(0, draw), 1, len(drawn.places)).state

@@ -24,7 +24,7 @@ from pmtcore.mechanisms.passes import CURVATURE_SENSITIVITY, GRADIENT_SENSITIVIT
 from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.methods.gradients.frame import ClippedPart, Frame
 from pmtcore.public.clipping import ABSOLUTE_SHARE, GradientNorms, PowerTail, least_error, mean_excess
-from pmtcore.public.gaussian_update import chance_if_agreeing, gaussian_update, inflate_on_conflict, raised
+from pmtcore.public.gaussian_update import chance_if_agreeing, gaussian_update, inflate_on_conflict, raise_curvatures
 
 # Multiple of the mean eigenvalue that is added to the diagonal of a public Hessian.
 _LEAST_CURVATURE = 0.02
@@ -275,7 +275,7 @@ def _raised_by_overshoot(
     step = after.points - before.points
     points_back = np.sum(step * after.gradients, axis=1) < 0
     difference, variance = before.gradients - after.gradients, before.variance + after.variance
-    higher = raised(hessian, step, difference, variance, entry_variance=entry_variance)
+    higher = raise_curvatures(hessian, step, difference, variance, entry_variance=entry_variance)
     return np.where(points_back[:, None, None], higher, hessian)
 
 

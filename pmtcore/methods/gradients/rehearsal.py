@@ -72,7 +72,7 @@ class SimulatedRows:
         return PrivateRows.from_arrays(features[self.places], response, names)
 
 
-def simulated(frame: Frame, draw: int) -> SimulatedRows:
+def simulated_table(frame: Frame, draw: int) -> SimulatedRows:
     """Return one simulated table, computed once for public data.
 
     Coefficients are drawn with covariance ``C (1 - m/k)``, to which the sampling error of k rows adds ``C m/k``. So the

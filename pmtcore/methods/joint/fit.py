@@ -30,7 +30,7 @@ from pmtcore.public.gaussian_update import (
     GaussianUpdate,
     conflict_inflation,
     gaussian_update,
-    raised,
+    raise_curvatures,
     secant_update,
 )
 from pmtcore.public.moments import PublicData
@@ -311,7 +311,7 @@ class RefinedFit:
         """Return a Gram matrix (trials, d, d) raised by the secant of the last two gradients."""
         step, difference, variance = self._secant(before)
         entry = self.pilot.entry_variance
-        return raised(gram, step, difference, variance, entry_variance=entry, deviations=deviations)
+        return raise_curvatures(gram, step, difference, variance, entry_variance=entry, deviations=deviations)
 
     @property
     def truncates_heavily(self) -> bool:

@@ -106,7 +106,7 @@ class JointOutcome(Outcome):
                 "lam": path.tolist(),
                 "coefficients": [self.ridge(float(lam))[0].tolist() for lam in path],
             },
-            "alone": alone(self.pilot, self.fit),
+            "alone": private_only_estimate(self.pilot, self.fit),
             **self.fit.released(),
             **differing_columns(self._alarm),
         }
@@ -185,7 +185,7 @@ def _with_step(truncation: ErrorPart | None, moved: np.ndarray) -> ErrorPart | N
     return None if truncation is None else truncation.plus(ErrorPart.of(np.outer(moved, moved)))
 
 
-def alone(first: FirstFit, fit: Fit) -> dict[str, Json]:
+def private_only_estimate(first: FirstFit, fit: Fit) -> dict[str, Json]:
     """Return the estimate from the private rows alone, in the units of the table, for combining two releases of them.
 
     It has the first trial's coefficients (d,) without the public fit, the covariance (d, d) of their noise, and their

@@ -185,13 +185,17 @@ def release_metrics(
     whitenings = [np.tile(np.eye(public.d), (trials, 1, 1))]
     releases: list[ReleasedMetric] = []
     for metric_pass in passes:
-        released = [metric_pass.release(rows_in(rows, public, whitening), source) for whitening in whitenings[-1]]
+        released = [
+            metric_pass.release(rows_in_metric(rows, public, whitening), source) for whitening in whitenings[-1]
+        ]
         releases.append(ReleasedMetric.stacked(released))
         whitenings.append(releases[-1].whitening_after(whitenings[-1]))
     return OwnMetric(tuple(releases), tuple(whitenings))
 
 
-def rows_in(rows: Private[PrivateRows], public: PublicData, whitening: np.ndarray) -> Private[RowCache[QuantizedRows]]:
+def rows_in_metric(
+    rows: Private[PrivateRows], public: PublicData, whitening: np.ndarray
+) -> Private[RowCache[QuantizedRows]]:
     """Return private rows ``(W'x~, r~)`` in a released metric W (d, d), for several passes."""
     d = public.d
     wanted = np.eye(d + 1)

@@ -23,7 +23,7 @@ from pmtcore.accounting.budgets import Spend
 from pmtcore.base.distributions import poisson_counts
 from pmtcore.base.private_rows import Private, PrivateRows, RowCache
 from pmtcore.glm.families import GAUSSIAN
-from pmtcore.mechanisms.grid import FINE, MomentSum, from_words, release_integer_moment, release_integers
+from pmtcore.mechanisms.grid import FINE, MomentSum, join_words, release_integer_moment, release_integers
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.passes import GradientSum, LengthCounts
 from pmtcore.mechanisms.quantized_rows import QuantizedRows, Quantizer
@@ -82,7 +82,7 @@ class FirstPass:
 
     def measure(self, pieces: RowCache[QuantizedRows]) -> Private[np.ndarray]:
         """Return ``sum w z~ z~'`` (D, D) in integers of ``(R/2^15)^2``, private; the first pass over the rows."""
-        return pieces.sum(_Moment(self.statistic)).map(from_words)
+        return pieces.sum(_Moment(self.statistic)).map(join_words)
 
     def release(self, total: Private[np.ndarray], source: NoiseSource, trials: int) -> np.ndarray:
         """Return the joint moments (trials, D, D).
@@ -217,7 +217,7 @@ class SecondPass:
 
     def counts(self, rows: RowCache[QuantizedRows], points: np.ndarray) -> Private[np.ndarray]:
         """Return histograms (T, K) of all rows' gradient lengths at points (T, d), in units of 2^-30 rows, private."""
-        return rows.sum(LengthCounts(GAUSSIAN, points, self.sizes.edges)).map(from_words)
+        return rows.sum(LengthCounts(GAUSSIAN, points, self.sizes.edges)).map(join_words)
 
     def gradients(self, points: np.ndarray, bound: np.ndarray) -> GradientSum:
         """Return the statistic that is summed at points (T, d), clipped at bounds (T,)."""

@@ -24,7 +24,7 @@ from pmtcore.mechanisms.quantized_rows import QuantizedRows
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.joint.fit import FirstFit, Fit, RefinedFit
 from pmtcore.methods.joint.outcome import JointOutcome
-from pmtcore.methods.joint.own_metric import MetricPass, release_gradients, release_metrics, rows_in
+from pmtcore.methods.joint.own_metric import MetricPass, release_gradients, release_metrics, rows_in_metric
 from pmtcore.methods.joint.passes import COUNTING, FirstPass, SecondPass, Shares
 from pmtcore.methods.outcome_interval import OF_JOINT
 from pmtcore.methods.parameters import Parameters, choice, parameter, penalty, small_budgets, truncation_radius, unset
@@ -153,7 +153,7 @@ class JointPlan(StatisticPlan[MomentAndRows]):
             metric = release_metrics(self.metrics, table, source, trials)
         pilot = FirstFit(self.first, moment, self.parameters.shrinkage == "auto", metric)
         fit: Fit = pilot
-        caches = [] if metric is None else [rows_in(table, self.first.public, w) for w in metric.whitening]
+        caches = [] if metric is None else [rows_in_metric(table, self.first.public, w) for w in metric.whitening]
         for gradient in self.gradients:
             if metric is None:
                 released = gradient.release(statistic.map(lambda parts: parts[1]), fit.correction, source)

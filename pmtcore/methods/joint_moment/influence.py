@@ -142,7 +142,7 @@ class Influence(ABC):
         return np.full(len(a), max(self.m, 1) / 4)
 
 
-def as_left_out(inside: np.ndarray, factor: np.ndarray, constant: bool) -> np.ndarray:
+def left_out_rows(inside: np.ndarray, factor: np.ndarray, constant: bool) -> np.ndarray:
     """Return public rows (m, D) with the lengths they have if left out of the whitening.
 
     The coordinate of the constant does not depend on the whitening; only the others are scaled (proofs/moment.md,
@@ -195,7 +195,7 @@ class RowInfluence(Influence):
     @cached_property
     def left_out(self) -> np.ndarray:
         """Return rows (m, D), each as if left out of the whitening."""
-        return as_left_out(self.inside, self.factor, self.constant)
+        return left_out_rows(self.inside, self.factor, self.constant)
 
     @cached_property
     def cut(self) -> np.ndarray:

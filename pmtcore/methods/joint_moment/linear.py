@@ -262,7 +262,7 @@ def _root(moment: np.ndarray) -> np.ndarray:
         return eigenvector_root(moment, len(moment) * np.finfo(float).eps)
 
 
-def floored(moment: np.ndarray, expected: np.ndarray, sigma: float) -> np.ndarray:
+def floor_moments(moment: np.ndarray, expected: np.ndarray, sigma: float) -> np.ndarray:
     """Return moments (..., D, D) floored to be positive definite.
 
     The floor is the parallel sum of a twentieth of the expected moment and of twice the scale of the noise. An

@@ -30,7 +30,7 @@ from pmtcore.base.computed_once import computed_once
 from pmtcore.base.messages import InputError, MethodMessage, Note, ReleaseNote
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.base.strict_json import Json
-from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
+from pmtcore.mechanisms.grid import MomentSum, join_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
 from pmtcore.mechanisms.whitening import Whitening
@@ -44,17 +44,23 @@ from pmtcore.methods.joint_moment.influence import (
     Moments,
     RowInfluence,
     Tail,
-    as_left_out,
+    left_out_rows,
 )
-from pmtcore.methods.joint_moment.linear import Fit, State, floored, solve
-from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, combined, mean_difference_variance
+from pmtcore.methods.joint_moment.linear import Fit, State, floor_moments, solve
+from pmtcore.methods.joint_moment.record import (
+    MOST_COLUMNS,
+    Combined,
+    Record,
+    combine_moments,
+    mean_difference_variance,
+)
 from pmtcore.methods.outcome_interval import OF_JOINT_MOMENT
 from pmtcore.methods.parameters import Parameters, choice, parameter, small_budgets, truncation_radius
 from pmtcore.methods.registry import Method, Origin, Prediction, StatisticOutcome, StatisticPlan, sound
 from pmtcore.public.cholesky import with_positive_diagonal
 from pmtcore.public.clipping import HARMLESS, candidate_bounds, moment_only_ball
 from pmtcore.public.homogeneity import OPEN, Alarm, BootstrapNull, differing_columns, simulated_null
-from pmtcore.public.moments import INTERCEPT, PublicData, joint, public_from_rows, whiten
+from pmtcore.public.moments import INTERCEPT, PublicData, joint_rows, public_from_rows, whiten
 
 _LEAST_RADIUS = 1e-6  # smaller radii are refused as typing errors
 # Power p of K in the norm: best or nearly so on five tables; 0, 0.5 and 1 are each worst on one (decision 0018)
@@ -163,10 +169,10 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         statistic, extend = self.statistic, self.derived.extend
 
         def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
-            z = extend(joint(features, response))
+            z = extend(joint_rows(features, response))
             return statistic(z[:, :-1], z[:, -1])
 
-        return rows.sum(block).map(from_words)
+        return rows.sum(block).map(join_words)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> MomentOutcome:
         """Return released moments.
@@ -219,7 +225,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         """Return predicted errors of random regressions; ``None`` without public rows."""
         if self.rows is None or self.dimension < 3:
             return None
-        priced = candidates(self.rows, self.n)
+        priced = candidate_radii(self.rows, self.n)
         return priced.prospects(priced.nearest(self.radius), self.mu)
 
     @cached_property
@@ -266,7 +272,9 @@ class MomentPlan(StatisticPlan[np.ndarray]):
 
     def with_public(self, moments: np.ndarray) -> Combined:
         """Return moments (T, D, D) combined with the expected one, or unchanged where shrinkage is switched off."""
-        return combined(moments, self.expected, self.prior, self.sigma, shrunk=self.parameters.shrinkage == "auto")
+        return combine_moments(
+            moments, self.expected, self.prior, self.sigma, shrunk=self.parameters.shrinkage == "auto"
+        )
 
     def predicted(self) -> Prediction | None:
         """Return predicted errors of the default regression, with the expected moment in place of the released one."""
@@ -282,7 +290,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         if self.rows is not None:
             beyond = float(np.mean(self.rows.lengths > self.radius))
         if self.prospects is not None and self.rows is not None:
-            errors, pulled = self.prospects.errors, one_sided(self.rows, self.radius, self.n)
+            errors, pulled = self.prospects.errors, one_sided_bias(self.rows, self.radius, self.n)
             expected = Regressions(
                 typical_error_in_standard_errors=float(np.median(errors)),
                 nine_in_ten_errors_in_standard_errors=float(np.quantile(errors, 0.9)),
@@ -306,7 +314,7 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
     @cached_property
     def _combined(self) -> Combined:
         moment = self.plan.with_public(self.statistic)
-        return replace(moment, moments=floored(moment.moments, self.plan.expected, self.plan.sigma))
+        return replace(moment, moments=floor_moments(moment.moments, self.plan.expected, self.plan.sigma))
 
     def state(self, trial: int = 0) -> State:
         """Return the moment of a trial, combined with the public one, with all that regressions and intervals need."""
@@ -439,7 +447,7 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameter
         rows = penalized_norm(rows, responses, n, budget.mu)
     elif responses:
         raise InputError(MethodMessage.IMPORTANT_NEED_ROWS)
-    radius = chosen(rows, len(derived.names), n, budget.mu, parameters=parameters)
+    radius = choose_radius(rows, len(derived.names), n, budget.mu, parameters=parameters)
     places = tuple(range(public.d))
     return MomentPlan(extended, derived, public.target, places, n, budget.mu, radius, rows, parameters)
 
@@ -498,7 +506,7 @@ class RowNorm:
     @cached_property
     def left_out(self) -> np.ndarray:
         """Return public rows (m, D), each as if left out of the whitening."""
-        return as_left_out(self.inside, self.factor, self.constant)
+        return left_out_rows(self.inside, self.factor, self.constant)
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -572,7 +580,7 @@ def penalized_norm(rows: RowNorm, responses: tuple[int, ...], n: int, mu: float)
         root = with_positive_diagonal(upper).T
         inside = rows.inside @ np.linalg.solve(root, rows.root).T
         stretched = replace(rows, root=root, inside=inside, responses=responses)
-        priced = candidates(stretched, n)
+        priced = candidate_radii(stretched, n)
         scored.append((float(np.mean(np.log(priced.prospects(priced.best(mu), mu).errors))), stretched))
     return min(scored, key=lambda each: each[0])[1]
 
@@ -603,7 +611,7 @@ def _kurtosis(x: np.ndarray, squares: np.ndarray) -> np.ndarray:
     return np.asarray((x.T * (weights * squares)) @ x / m)
 
 
-def one_sided(rows: RowNorm, radius: float, n: int) -> np.ndarray:
+def one_sided_bias(rows: RowNorm, radius: float, n: int) -> np.ndarray:
     """Return the truncation bias of random regressions (K,), in sampling errors, if all shifts have one sign.
 
     The choice of a radius lets shifts of either sign cancel. Codes for missing values are the same number in every row,
@@ -671,7 +679,7 @@ class Candidates:
 
 
 @computed_once(most=9)  # sizes of a plan
-def candidates(rows: RowNorm, n: int) -> Candidates:
+def candidate_radii(rows: RowNorm, n: int) -> Candidates:
     """Return candidate radii with the predicted truncation error and noise of each at n private rows."""
     step = math.ceil(rows.m / _MOST_ROWS)
     lengths, products = rows.lengths[::step], rows.products[::step]
@@ -694,7 +702,7 @@ def candidates(rows: RowNorm, n: int) -> Candidates:
     return Candidates(radii, n * np.array(truncation), shape, public, n)
 
 
-def chosen(rows: RowNorm | None, dimension: int, n: int, mu: float, *, parameters: MomentParameters) -> float:
+def choose_radius(rows: RowNorm | None, dimension: int, n: int, mu: float, *, parameters: MomentParameters) -> float:
     """Return the truncation radius: the user's, one that truncates almost no row, or that of least predicted error."""
     if parameters.radius:
         return float(parameters.radius)
@@ -702,7 +710,7 @@ def chosen(rows: RowNorm | None, dimension: int, n: int, mu: float, *, parameter
     if rows is None:
         return moment_only_ball(dimension).radius * (math.sqrt(2.0) if covering else 1.0)
     if not covering:
-        priced = candidates(rows, n)
+        priced = candidate_radii(rows, n)
         return max(float(priced.radii[priced.best(mu)]), priced.negligible_noise_radius(mu))
     top = min(float(np.max(rows.lengths)), Tail.expected_longest(rows.lengths))
     # R^2 is four times the largest squared public norm where the noise is then below the sampling error, else twice.

@@ -17,11 +17,11 @@ import numpy as np
 from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, RecordMessage, reraised_as
-from pmtcore.base.strict_json import Json, parsed
-from pmtcore.base.symmetric import from_lower_triangle, lower_triangle, mirrored, upper_triangle
+from pmtcore.base.strict_json import Json, parse_json
+from pmtcore.base.symmetric import from_lower_triangle, lower_triangle, symmetric_from_lower, upper_triangle
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
 from pmtcore.methods.joint_moment.influence import GaussianInfluence, Influence, Moments, RowInfluence, unique_count
-from pmtcore.methods.joint_moment.linear import DefaultFreedom, State, floored
+from pmtcore.methods.joint_moment.linear import DefaultFreedom, State, floor_moments
 from pmtcore.public.gaussian_update import conflict_inflation
 from pmtcore.public.moments import INTERCEPT
 
@@ -78,8 +78,8 @@ class Record:
 
     def state(self) -> State:
         """Return the state of all regressions: the moment, combined with the expected one where the noise is large."""
-        moment = combined(self.noisy[None], self.expected, self.prior, self.sigma, shrunk=self.shrunk)
-        floored_moment = floored(moment.moments, self.expected, self.sigma)[0]
+        moment = combine_moments(self.noisy[None], self.expected, self.prior, self.sigma, shrunk=self.shrunk)
+        floored_moment = floor_moments(moment.moments, self.expected, self.sigma)[0]
         relative_variance = float(moment.widened[0]) * mean_difference_variance(self.n, self.m)
         return State(
             self.root,
@@ -148,7 +148,7 @@ def record_from_bytes(data: bytes) -> tuple[Record, bool]:
     if len(data) > MOST_BYTES:
         raise InputError(RecordMessage.TOO_LARGE, megabytes=MOST_BYTES // 1_000_000)
     with reraised_as(InputError(RecordMessage.NOT_JSON)):
-        fields = parsed(data)
+        fields = parse_json(data)
     inside = fields.get("released") if isinstance(fields, dict) else None
     sound = not (isinstance(fields, dict) and fields.get("standing") == ReleaseStatus.LAB.value)
     if isinstance(inside, dict) and isinstance(inside.get("joint_moment"), dict):
@@ -172,7 +172,9 @@ def mean_difference_variance(n: int, m: int | None) -> float:
     return 1 / n + (1 / m if m else 0.25)  # a moment of unknown rows counts as four of them
 
 
-def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: float, *, shrunk: bool) -> Combined:
+def combine_moments(
+    noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: float, *, shrunk: bool
+) -> Combined:
     """Combine moments (T, D, D) with the expected one by precision, entry by entry.
 
     Entries of the two differ with variance ``prior`` if public and private rows are of one population; where the
@@ -320,7 +322,7 @@ def _triangular(values: object, d: int, name: str) -> np.ndarray:
 
 def _symmetric(values: object, d: int, name: str) -> np.ndarray:
     """Return the symmetric matrix of a record's field."""
-    return mirrored(_triangular(values, d, name))
+    return symmetric_from_lower(_triangular(values, d, name))
 
 
 def _numbers(values: object, shape: tuple[int, ...], name: str) -> np.ndarray:

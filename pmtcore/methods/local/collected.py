@@ -116,7 +116,7 @@ class LocalPlan(OfPublicData, StatisticPlan[Any]):
         made = self.configuration
         if made.scheme == "whitened":
             return whiten(made.root, setup.features(self.public) - made.shift)
-        mean, centred = setup.centred(self.public)
+        mean, centred = setup.centred_public_rows(self.public)
         return centred if np.array_equal(mean, made.shift) else setup.features(self.public) - made.shift
 
     @cached_property
@@ -251,7 +251,7 @@ class LocalOutcome(StatisticOutcome[LocalPlan]):
         scaled = np.empty_like(ols)
         for t in range(len(ols)):  # a root for each trial
             level = float(np.clip(cross[t, 0] + made.offset, made.low, made.high)) if first else None
-            slopes, offset = estimators.scaled(link, ols[t, first:], plan.distinct, level)
+            slopes, offset = estimators.scaled_coefficients(link, ols[t, first:], plan.distinct, level)
             scaled[t, first:] = slopes
             if first:
                 scaled[t, 0] = offset - made.shift[first:] @ slopes
@@ -281,7 +281,9 @@ class LocalOutcome(StatisticOutcome[LocalPlan]):
 
 def _glm(gaussian: bool) -> Planner:
     def plan(public: PublicData, n: int, budget: Budget, parameters: LocalMomentParameters) -> LocalPlan:
-        made = setup.moments(public, n, budget.mu, gaussian, zeta=parameters.zeta, bound=parameters.response_bound)
+        made = setup.moments_scheme(
+            public, n, budget.mu, gaussian, zeta=parameters.zeta, bound=parameters.response_bound
+        )
         return LocalPlan(public, n, budget.mu, made, parameters)
 
     return plan
@@ -295,7 +297,7 @@ def _regression(gaussian: bool) -> Planner:
         if parameters.noise_bound and not bound:
             radius = setup.moments_radius(public, n, gaussian, parameters.zeta)
             bound = link.response_bound(radius, parameters.noise_bound)
-        made = setup.moments(public, n, budget.mu, gaussian, zeta=parameters.zeta, bound=bound)
+        made = setup.moments_scheme(public, n, budget.mu, gaussian, zeta=parameters.zeta, bound=bound)
         return LocalPlan(public, n, budget.mu, made, parameters, link)
 
     return plan
@@ -319,7 +321,9 @@ def _whitened(public: PublicData, n: int, budget: Budget, parameters: WhitenedPa
     pure = None
     if parameters.randomizer == "privunit":
         pure = pure_epsilon_from_mu(number_between("mu with randomizer=privunit", budget.mu, *_PRIVUNIT_MU))
-    made = setup.whitened(public, n, budget.mu, parameters.randomizer, bound=parameters.response_bound, epsilon=pure)
+    made = setup.whitened_scheme(
+        public, n, budget.mu, parameters.randomizer, bound=parameters.response_bound, epsilon=pure
+    )
     known = setup.whitened_rows(public)
     return LocalPlan(public, n, budget.mu, made, parameters).knowing(rows=known.features, lengths=known.norms)
 

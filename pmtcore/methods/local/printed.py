@@ -137,8 +137,8 @@ class PrintedRegressionParameters(RegressionParameters):
 
 def _listed(public: PublicData, n: int, mu: float, gaussian: bool, *, zeta: float, bound: float) -> Configuration:
     """Return the configuration of the listings: no offset, and the l1 norm of rows for the bounded design (E7)."""
-    made = setup.moments(public, n, mu, gaussian, zeta=zeta, bound=bound)
-    longest = float(np.max(np.abs(setup.centred(public)[1]).sum(axis=1)))
+    made = setup.moments_scheme(public, n, mu, gaussian, zeta=zeta, bound=bound)
+    longest = float(np.max(np.abs(setup.centred_public_rows(public)[1]).sum(axis=1)))
     return dataclasses.replace(made, radius=made.radius if gaussian else longest, offset=0.0)
 
 

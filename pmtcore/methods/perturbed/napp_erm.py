@@ -24,7 +24,7 @@ from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, eq
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.strict_json import Json
-from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, recycled, retrieved_share
+from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, retrieved_share, run_with_recycling
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Losses, Penalty, minimize
 from pmtcore.mechanisms.minimizer import LossSums
@@ -199,7 +199,7 @@ def fit_stack(
     epsilons = np.asarray([plan.claim.epsilon for plan in plans])
     passes = np.asarray([plan.parameters.passes if plan.parameters.recycle == "yes" else 0 for plan in plans])
     displayed = np.asarray([plan.parameters.retrieval == "displayed" for plan in plans])
-    return recycled(
+    return run_with_recycling(
         data,
         b,
         targets,

@@ -22,7 +22,7 @@ from pmtcore.papers.gallery.claims import Answer, Curve
 from pmtcore.papers.gallery.engine import Figure, needed
 from pmtcore.papers.gallery.series import expansions, shown
 from pmtcore.papers.gallery.unsettled import OpenClaim
-from pmtcore.report.figures.style import finish, log_axis, translucent
+from pmtcore.report.figures.style import finish, log_axis, rgba
 from pmtcore.tables import named
 
 _COLOURS = ("#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#AA4477", "#44AA99", "#777777", "#6F5FC7", "#999933")
@@ -52,7 +52,7 @@ def _draw(drawn: go.Figure, curve: Curve, at: int, log: bool) -> None:
     low = np.maximum(curve.mean - curve.sd, curve.quantile(0.1)) if log else curve.mean - curve.sd
     band = {"x": curve.x, "mode": "lines", "line": {"width": 0}, "legendgroup": curve.name, "showlegend": False}
     drawn.add_scatter(y=curve.mean + curve.sd, hoverinfo="skip", **band)
-    drawn.add_scatter(y=low, fill="tonexty", fillcolor=translucent(colour, 0.12), hoverinfo="skip", **band)
+    drawn.add_scatter(y=low, fill="tonexty", fillcolor=rgba(colour, 0.12), hoverinfo="skip", **band)
     drawn.add_scatter(
         x=curve.x,
         y=curve.mean,

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import rounded as said
 from pmtcore.papers.lessons import Cloud, Radii, Solutions
 from pmtcore.papers.lessons_methods import LessonCurve, RepeatedBands
 from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATION, finish, log_axis

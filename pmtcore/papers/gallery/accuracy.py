@@ -18,7 +18,7 @@ from scipy.linalg import block_diag, solve_triangular
 from pmtcore.base.private_rows import Private
 from pmtcore.base.symmetric import isometric_scale, upper_triangle
 from pmtcore.glm.families import LOGISTIC
-from pmtcore.glm.solvers import Derivatives, Penalty, Solution, decrement, minimize
+from pmtcore.glm.solvers import Derivatives, Penalty, Solution, minimize, newton_decrements
 from pmtcore.local import estimators, setup
 from pmtcore.local.protocol import Configuration, moments_from_reports
 from pmtcore.mechanisms.noise import SeededNoise
@@ -136,7 +136,7 @@ class CodedLosses:
             subset = CodedLosses(self.rows.part(few), self.response[few], self.weights[few])
             start = subset.fitted(linear, matrix, np.zeros(len(linear))).theta[0]
         penalty = Penalty.of(self.count * linear, 0.0, matrix=self.count * matrix)
-        return minimize(self, penalty, _SETTLED * math.sqrt(self.count), start, measure=decrement)
+        return minimize(self, penalty, _SETTLED * math.sqrt(self.count), start, measure=newton_decrements)
 
     def continued(self, fewer: Solution, matrix: np.ndarray, first: int) -> np.ndarray:
         """Return where the fit to the rows begins: one Newton step from that to the first of them.
@@ -376,7 +376,7 @@ def _whitened(
     lengths, public_lengths = (np.sqrt(side.rows.squares(inverse.T @ inverse)) for side in (private, public))
     known, fits = _shells(public, public_lengths, inverse), []
     for mu in mus:
-        made = setup.whitened(_known(names, root), n, mu, "gaussian", known=known)
+        made = setup.whitened_scheme(_known(names, root), n, mu, "gaussian", known=known)
         plan = _configured(_planned(id, names, n, mu), _known(names, root), made)
         clipped = np.minimum(1.0, made.radius / lengths) * (private.response - made.centre)
         statistic = Private(np.rint(inverse @ private.first(clipped) / made.units()).astype(np.int64))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
-from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import percent
+from pmtcore.base.numbers import rounded as said
 from pmtcore.papers.gallery.claims import (
     LEVEL,
     Answer,

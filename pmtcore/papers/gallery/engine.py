@@ -26,10 +26,10 @@ import numpy as np
 
 from pmtcore import __version__
 from pmtcore.base.cached_by_code import cached_by_code
-from pmtcore.base.exports import finite
+from pmtcore.base.exports import without_nonfinite
 from pmtcore.base.messages import InputError, MethodMessage, whole_number_between
 from pmtcore.base.numbers import plural
-from pmtcore.base.paths import assets, cache_directory, write_cached
+from pmtcore.base.paths import assets_folder, cache_directory, write_cached
 from pmtcore.base.strict_json import Json
 from pmtcore.papers.gallery.claims import Claim, Curve, Curves
 
@@ -37,7 +37,7 @@ Errors = dict[str, list[float]]  # series -> one error, or one per iteration
 _CHUNK = 5  # trials handed to a process at once: small enough for progress, large enough to repay the hand-over
 _STORED_EVERY = 20  # trials: what a stopped computation loses at most
 _ALIKE = 1e-3  # relative; sums in another order differ by far less, another method by far more
-SHIPPED = assets() / "gallery"
+SHIPPED = assets_folder() / "gallery"
 
 
 @dataclass(frozen=True)
@@ -391,7 +391,7 @@ def store(record: Mapping[str, Any], directory: Path | None = None) -> Path | No
         TypeError: a private figure is in the record.
     """
     path = (directory or cache_directory()) / f"{record['id']}.json"
-    text = _lines({key: finite(value) for key, value in record.items()}) + "\n"
+    text = _lines({key: without_nonfinite(value) for key, value in record.items()}) + "\n"
     return path if write_cached(path, text) else None
 
 

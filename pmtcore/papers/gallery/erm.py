@@ -23,7 +23,7 @@ from pmtcore.accounting.budgets import mu_from_epsilon, mu_from_pure_epsilon
 from pmtcore.accounting.perturbed import ObjectiveConstants, spend
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.symmetric import from_upper_triangle
-from pmtcore.glm.augment import Iterated, augmented
+from pmtcore.glm.augment import Iterated, draw_augmented_rows
 from pmtcore.glm.families import family as family_of
 from pmtcore.glm.losses import LOGISTIC, Loss
 from pmtcore.glm.rows import Rows
@@ -31,7 +31,7 @@ from pmtcore.glm.solvers import NearHessians, loss_values
 from pmtcore.mechanisms.minimizer import LossSums
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import add_remove
-from pmtcore.mechanisms.truncation import bounded
+from pmtcore.mechanisms.truncation import truncate_within
 from pmtcore.methods.perturbed.napp_erm import PrintedOutcome, PrintedPlan, fit_stack
 from pmtcore.methods.perturbed.napp_public import ErmPlan
 from pmtcore.methods.perturbed.setting import Setting
@@ -303,7 +303,10 @@ class _CachedSetting(Setting):
     def clipped(self, rows: PrivateRows) -> CachedSums | AdultSums:
         """Return the sums of losses of the draw's rows."""
         y = self.loss.responses(self.drawn.y)
-        own, sums = Rows(bounded(self.rows(self.drawn.x), self.radius), y, np.ones(len(y))), super().clipped(rows)
+        own, sums = (
+            Rows(truncate_within(self.rows(self.drawn.x), self.radius), y, np.ones(len(y))),
+            super().clipped(rows),
+        )
         return CachedSums(sums, own) if self.drawn.which is None else AdultSums(sums, own, self.drawn.which)
 
 
@@ -567,7 +570,9 @@ def _realized(seed: int, kind: str, theta: float) -> tuple[Errors, Errors]:
         for moor in ("yes", "no")
     )
     larger, added = (float(each.weights(np.array([[theta]]))[0, 0]) for each in (target, both))
-    e, y = augmented(LOGISTIC, np.zeros(1), np.array([larger]), _AUGMENTED, rng=np.random.default_rng((1, seed)))
+    e, y = draw_augmented_rows(
+        LOGISTIC, np.zeros(1), np.array([larger]), _AUGMENTED, rng=np.random.default_rng((1, seed))
+    )
     z = e @ np.array([theta])
     drawn = (LOGISTIC.value(z, y).sum() - LOGISTIC.value(0 * z, y).sum(), np.sum(e[:, 0] ** 2 * LOGISTIC.second(z, y)))
     wanted = {"target": target.lam * abs(theta) ** (2 - gamma) + target.square * theta**2, "required": 2.0}

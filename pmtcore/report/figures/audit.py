@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from pmtcore.auditing.faults import FAULTS
 from pmtcore.auditing.lower_bound import Audit, curve_points
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import rounded as said
 from pmtcore.methods.registry import Method, methods
 from pmtcore.report.figures.style import AFTER, BEFORE, QUIET, finish
 from pmtcore.report.names import in_quotes

@@ -6,8 +6,8 @@ from decimal import Decimal
 import pandas as pd
 import plotly.graph_objects as go
 
-from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import percent, power_of_ten
+from pmtcore.base.numbers import rounded as said
 from pmtcore.ledger.log import Account
 from pmtcore.methods.facts import Facts
 from pmtcore.releases.release import Preview

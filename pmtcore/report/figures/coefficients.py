@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pmtcore.base import escaping
-from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import rounded as said
 from pmtcore.base.numbers import with_equal_decimals
 from pmtcore.methods.registry import of_role
 from pmtcore.public.moments import INTERCEPT
@@ -137,7 +137,7 @@ def table(release: Release, unit: DisplayUnit) -> pd.DataFrame:
     return pd.concat([frame[~last], frame[last]], ignore_index=True)
 
 
-def displayed(coefficients: pd.DataFrame, unit: DisplayUnit) -> pd.DataFrame:
+def displayed_table(coefficients: pd.DataFrame, unit: DisplayUnit) -> pd.DataFrame:
     """Return the table as it is shown: beside ratios the standard errors say that they are of the logarithm.
 
     A part that is 0 in every row is left out: a method may count truncation in the privacy part. The column that a
@@ -150,7 +150,9 @@ def displayed(coefficients: pd.DataFrame, unit: DisplayUnit) -> pd.DataFrame:
     return coefficients.rename(columns={f"{part} sd": f"{part} sd (log)" for part in _PARTS})
 
 
-def chosen(coefficients: pd.DataFrame, unit: DisplayUnit, search: str = "", order: str = "table") -> pd.DataFrame:
+def matching_rows(
+    coefficients: pd.DataFrame, unit: DisplayUnit, search: str = "", order: str = "table"
+) -> pd.DataFrame:
     """Return the rows whose coefficient contains the text, in this order (one of :data:`ORDERS`)."""
     matching = coefficients[coefficients["coefficient"].str.contains(search.strip(), case=False, regex=False)]
     if order == "strength":
@@ -185,7 +187,7 @@ def picked_by(order: str) -> str:
     return "largest" if order == "size" else "clearest"
 
 
-def folded(coefficients: pd.DataFrame, unit: DisplayUnit, order: str = "table") -> pd.DataFrame:
+def one_row_per_column(coefficients: pd.DataFrame, unit: DisplayUnit, order: str = "table") -> pd.DataFrame:
     """Return one row for each column of the table: one of its levels, with the number of effects it was picked from.
 
     The level is the clearest, or the largest where rows are ordered by size.
@@ -211,7 +213,7 @@ def for_all_effects(rows: pd.DataFrame, unit: DisplayUnit, freedom: Mapping[str,
     """Return rows with limits that hold for all effects of their column, where each was picked among several.
 
     Args:
-        rows: of :func:`folded`, or others with a number of effects.
+        rows: of :func:`one_row_per_column`, or others with a number of effects.
         unit: of the displayed coefficients.
         freedom: of :func:`least_freedom`.
     """
@@ -265,7 +267,7 @@ def forest(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
     return finish_rows(figure, names, unit.words, marks=12 if len(names) <= _ROOMY else 8)
 
 
-def marked(rows: pd.DataFrame, levels: Collection[str]) -> pd.DataFrame:
+def star_levels(rows: pd.DataFrame, levels: Collection[str]) -> pd.DataFrame:
     """Return rows of which those of these levels have a star behind their name (:data:`BY_PRIOR`)."""
     names = zip(rows["coefficient"], rows.get("effect", rows["coefficient"]), strict=True)
     starred = [f"{own}*{name.removeprefix(own)}" if own in levels else name for name, own in names]

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from pmtcore.auditing.comparison import AXES, Summary
 from pmtcore.base.numbers import plural
 from pmtcore.methods.registry import method, of_role
-from pmtcore.report.figures.style import BAND_EDGE, BAND_SHADE, finish, log_axis, translucent
+from pmtcore.report.figures.style import BAND_EDGE, BAND_SHADE, finish, log_axis, rgba
 from pmtcore.report.names import title
 
 _SYMBOLS = ("circle", "square", "triangle-up", "x", "star", "cross", "pentagon", "triangle-down", "hexagram")
@@ -94,11 +94,11 @@ def _draw(figure: go.Figure, id: str, rows: Sequence[Summary], symbol: str, *, m
     y: list[float | None] = [row.error_mean if mean else row.error_median for row in rows] or [None]
     high = [row.error_mean + row.error_sd if mean else row.error_high for row in rows]
     low = [max(row.error_mean - row.error_sd, row.error_low) if mean else row.error_low for row in rows]
-    edge = {"width": 1, "color": translucent(entry.colour, BAND_EDGE)}
+    edge = {"width": 1, "color": rgba(entry.colour, BAND_EDGE)}
     band = {"x": x, "mode": "lines", "line": edge, "legendgroup": id, "showlegend": False, "hoverinfo": "skip"}
     if rows and not flat:  # flat: reads no private row, so all trials are equal
         figure.add_scatter(y=high, **band)
-        figure.add_scatter(y=low, fill="tonexty", fillcolor=translucent(entry.colour, BAND_SHADE), **band)
+        figure.add_scatter(y=low, fill="tonexty", fillcolor=rgba(entry.colour, BAND_SHADE), **band)
     figure.add_scatter(
         x=x,
         y=y,

@@ -7,7 +7,7 @@ from plotly.subplots import make_subplots
 
 from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
 from pmtcore.base.labels import Label
-from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import rounded as said
 from pmtcore.public.moments import Conditioning
 from pmtcore.report.figures.style import AFTER, BEFORE, LABEL_COLOURS, QUIET, finish, log_axis
 

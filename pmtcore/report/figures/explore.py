@@ -11,10 +11,10 @@ import plotly.graph_objects as go
 from pmtcore.accounting.budgets import of_person, person_note, unit_of
 from pmtcore.base import escaping
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import ExploreWords, listed
-from pmtcore.base.numbers import figure as said
-from pmtcore.base.numbers import listing as english
+from pmtcore.base.messages import ExploreWords, quoted_names
+from pmtcore.base.numbers import join_names as english
 from pmtcore.base.numbers import p_value, percent, plural, power_of_ten, with_equal_decimals
+from pmtcore.base.numbers import rounded as said
 from pmtcore.base.results import KNOWN_DOF, WaldTest, denominator_dof
 from pmtcore.explore.confirm import ConfirmedModel
 from pmtcore.explore.functionals import Estimates
@@ -38,7 +38,7 @@ from pmtcore.report.figures.style import (
     finish_rows,
     log_axis,
     name_clearest,
-    translucent,
+    rgba,
 )
 from pmtcore.report.rows import (
     BAND_OF_ALL,
@@ -94,18 +94,18 @@ def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
     )
 
 
-def comparable(moment: Moment) -> dict[str, float]:
+def comparable_steps(moment: Moment) -> dict[str, float]:
     """Return the change of each column that makes effects comparable: a deviation, or from 0 to 1."""
     return steps(moment.names, moment.record.spread, moment.labels)
 
 
 def in_steps(moment: Moment, fit: Regression) -> dict[str, float]:
-    """Return the factors of coefficients in a picture: the steps (:func:`comparable`) of the features that have one."""
-    by = comparable(moment)
+    """Return the factors of coefficients in a picture: the :func:`comparable_steps` of the features that have one."""
+    by = comparable_steps(moment)
     return {name: by[name] for name in fit.features if by[name] > 0}
 
 
-def drawn(shown: pd.DataFrame, scales: Mapping[str, float], freedom: float | None = None) -> pd.DataFrame:
+def chart_rows(shown: pd.DataFrame, scales: Mapping[str, float], freedom: float | None = None) -> pd.DataFrame:
     """Return the coefficients of a chart: their name, its row's name, and value, low and high in steps.
 
     With many columns, each has its clearest effect only, as in the report; the intercept is left out.
@@ -131,12 +131,12 @@ def drawn(shown: pd.DataFrame, scales: Mapping[str, float], freedom: float | Non
 
 
 def forest(moment: Moment, fit: Regression, rows: pd.DataFrame, levels: Mapping[str, str] | None = None) -> go.Figure:
-    """Draw the coefficients of :func:`drawn` with 95 % bands.
+    """Draw the coefficients of :func:`chart_rows` with 95 % bands.
 
     Args:
         moment: the record.
         fit: the regression.
-        rows: of :func:`drawn`.
+        rows: of :func:`chart_rows`.
         levels: that count as 1, as for :func:`event`.
     """
     value, low, high = (rows[name].to_numpy(dtype=float) for name in ("value", *_LIMITS))
@@ -146,7 +146,7 @@ def forest(moment: Moment, fit: Regression, rows: pd.DataFrame, levels: Mapping[
         figure.add_scatter(
             x=value[among],
             y=[called for called, is_one in zip(names, among, strict=True) if is_one],
-            error_x=between(low[among], value[among], high[among]),
+            error_x=error_bars(low[among], value[among], high[among]),
             mode="markers",
             marker={"color": AFTER, "size": 9, "symbol": symbol},
             name=name,
@@ -171,7 +171,7 @@ def _changed(moment: Moment, response: str, levels: Mapping[str, str] | None) ->
     return f"the chance that {event(response, levels or {})}" if response in moment.labels else ""
 
 
-def between(low: Values, value: Values, high: Values, colour: str | None = AFTER) -> dict[str, Any]:
+def error_bars(low: Values, value: Values, high: Values, colour: str | None = AFTER) -> dict[str, Any]:
     """Return the error bar of values from one limit to the other; without a colour it has the theme's."""
     return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "color": colour}
 
@@ -217,7 +217,7 @@ def neighbours(
         figure.add_scatter(
             x=part["value"],
             y=part["row"],
-            error_x=between(part["low"], part["value"], part["high"]),
+            error_x=error_bars(part["low"], part["value"], part["high"]),
             mode="markers",
             name=name,
             customdata=part[["named"]].to_numpy(),
@@ -263,7 +263,7 @@ def logistic_chance_words(said_of: str, chance: float) -> str:
 
 
 def chance_words(moment: Moment) -> str:
-    """Say how many of the :func:`related` pairs are expected to stand out by chance at 95 % each; and other caveats."""
+    """Say how many of the :func:`related_pairs` are expected to stand out by chance at 95 % each; and other caveats."""
     levels = [len(names) for names in by_source(moment.columns).values()]
     among = sum(count * (count - 1) // 2 for count in levels)
     pairs = len(moment.columns) * (len(moment.columns) - 1) // 2 - among
@@ -304,7 +304,7 @@ def bands_words(moment: Moment, correction: str) -> str:
     """Say what bands assume, and that they do not hold after a search without a correction."""
     shown, many = len(moment.looked), moment.models
     searched = many > 1 and correction == "none"
-    words = [ExploreWords.NOT_BEST.sentence(state=looked_words(shown, many))] if searched else []
+    words = [ExploreWords.NOT_BEST.sentence(state=models_shown_words(shown, many))] if searched else []
     return " ".join([*words, assumptions(moment)])
 
 
@@ -352,8 +352,8 @@ def example_words(
     elif name in moment.labels:
         cause = f"{name} = 1, compared with 0,"
     else:
-        cause = f"{name} higher by one standard deviation ({said(comparable(moment)[name], 3)})"
-    scale, spread = in_steps(moment, fit).get(name, 1.0), comparable(moment)[fit.response]
+        cause = f"{name} higher by one standard deviation ({said(comparable_steps(moment)[name], 3)})"
+    scale, spread = in_steps(moment, fit).get(name, 1.0), comparable_steps(moment)[fit.response]
     value, low, high = with_equal_decimals(*(row[figure] * scale for figure in ("value", "low", "high")))
     has_sd = spread > 0 and fit.response not in moment.labels
     in_sd = f" ({said(row['value'] * scale / spread)} standard deviations)" if has_sd else ""
@@ -381,10 +381,10 @@ def _wider_words(fit: Regression) -> str:
     return kind.sentence(factor=size)
 
 
-def looked_words(shown: int, models: int) -> str:
+def models_shown_words(shown: int, models: int) -> str:
     """Return how many different models were shown, and how many more best subsets compared, without a full stop.
 
-    >>> looked_words(1, 1), looked_words(3, 19)
+    >>> models_shown_words(1, 1), models_shown_words(3, 19)
     ('1 model was shown', '3 models were shown, and 16 more compared by best subsets')
     """
     more = f", and {models - shown:,} more compared by best subsets" if models > shown else ""
@@ -404,14 +404,14 @@ def model_words(fit: Regression) -> str:
     return f"{fit.response} on {', '.join(described) or 'its mean alone'}"
 
 
-def called(looked: Sequence[Regression], names: Mapping[str, str]) -> dict[str, str]:
+def model_titles(looked: Sequence[Regression], names: Mapping[str, str]) -> dict[str, str]:
     """Return the title of each model by its key: its name, else its number among the models shown."""
     return {key_of(fit): names.get(key_of(fit), f"model {at}") for at, fit in enumerate(looked, 1)}
 
 
 def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequence[str]) -> pd.DataFrame:
     """Return the models examined, newest first, with their fits and how each differs from the one before it."""
-    rows, named = [], called(looked, names)
+    rows, named = [], model_titles(looked, names)
     for at, fit in reversed(list(enumerate(looked, 1))):
         share = fit.r_squared
         key = key_of(fit)
@@ -493,7 +493,7 @@ def side_by_side(
         levels: that count as 1, as for :func:`event`.
     """
     marks = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star", "triangle-down")
-    figure, tables, by = go.Figure(), [], comparable(moment)
+    figure, tables, by = go.Figure(), [], comparable_steps(moment)
     several = len({fit.response for fit in fits.values()}) > 1
     for at, (name, fit) in enumerate(fits.items()):
         unit = by[fit.response] or 1.0 if several else 1.0
@@ -603,10 +603,10 @@ def left_out_words(columns: Sequence[str], chosen: Sequence[str]) -> str:
     return ExploreWords.NOT_IN_MODEL.sentence(names=english(out)) if out and chosen else ""
 
 
-def bases(references: Mapping[str, str], columns: Sequence[str], features: Sequence[str]) -> dict[str, str]:
+def baselines(references: Mapping[str, str], columns: Sequence[str], features: Sequence[str]) -> dict[str, str]:
     """Return the baseline of each column's levels in a model: the reference, with any other levels left out.
 
-    >>> bases({"town": "south"}, ["town=north", "town=west"], ["town=north"])
+    >>> baselines({"town": "south"}, ["town=north", "town=west"], ["town=north"])
     {'town': 'south and west together'}
 
     Args:
@@ -634,12 +634,12 @@ def by_source(names: Sequence[str]) -> dict[str, list[str]]:
     return groups
 
 
-def related(moment: Moment, partial: bool) -> list[dict[str, Any]]:
+def related_pairs(moment: Moment, partial: bool) -> list[dict[str, Any]]:
     """Return correlations of the pairs that may have a relation: levels of one column exclude one another."""
     return [row for row in moment.pairs(partial) if source(row["first"]) != source(row["second"])]
 
 
-def first_related(moment: Moment, response: str) -> list[str]:
+def first_related_columns(moment: Moment, response: str) -> list[str]:
     """Return the columns of the table whose correlations are drawn at first: as many as have room for their numbers.
 
     The response comes first, then columns of few levels.
@@ -666,7 +666,7 @@ def heat(moment: Moment, partial: bool, columns: Collection[str] = ()) -> tuple[
     """
     names = [name for name in moment.columns if not columns or source(name) in columns]
     place = {name: j for j, name in enumerate(names)}
-    rows = [row for row in related(moment, partial) if row["first"] in place and row["second"] in place]
+    rows = [row for row in related_pairs(moment, partial) if row["first"] in place and row["second"] in place]
     rows.sort(key=lambda row: -abs(row["value"]))
     values = np.where(np.eye(len(names), dtype=bool), 1.0, np.nan)
     sources = np.array([source(name) for name in names])
@@ -683,7 +683,7 @@ def heat(moment: Moment, partial: bool, columns: Collection[str] = ()) -> tuple[
     hover, numbered = "%{x}, %{y}: %{customdata}<extra></extra>", len(names) <= _MOST_NUMBERED
     figure = go.Figure()
     if np.any(within == 1):
-        shade = translucent(QUIET, 0.25)
+        shade = rgba(QUIET, 0.25)
         levels = hover.replace("%{customdata}", "levels of one column")
         figure.add_heatmap(
             z=within, x=names, y=names, colorscale=[[0, shade], [1, shade]], showscale=False, hovertemplate=levels
@@ -732,7 +732,7 @@ def _hundredths(value: float) -> str:
 
 def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
     """Draw the strongest partial correlations whose band excludes zero as lines, thicker for larger ones."""
-    rows = [row for row in related(moment, True) if row["told"]]
+    rows = [row for row in related_pairs(moment, True) if row["told"]]
     names = list(moment.columns)
     angle = {name: 2 * math.pi * j / len(names) for j, name in enumerate(names)}
     figure = go.Figure()
@@ -825,7 +825,7 @@ def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
     """Draw variance shares of the principal components, with bands; loadings are in the table."""
     variances, loadings = moment.components()
     names = [f"component {k + 1}" for k in range(len(variances.values))]
-    error = between(variances.bands.low, variances.values, variances.bands.high, None)
+    error = error_bars(variances.bands.low, variances.values, variances.bands.high, None)
     places = np.arange(1, len(names) + 1)
     figure = go.Figure(go.Bar(x=places, y=variances.values, error_y=error, marker={"color": AFTER}))
     shown = pd.DataFrame(loadings, columns=names, index=moment.columns).reset_index(names="column")
@@ -850,7 +850,7 @@ def has_bands(moment: Moment, path: Path) -> bool:
 
 def _lines(moment: Moment, path: Path) -> list[tuple[int, str]]:
     """Return place and name of the lines of a path."""
-    by = comparable(moment)
+    by = comparable_steps(moment)
     return [(j, name) for j, name in enumerate(path.names) if name != INTERCEPT and by[name]]
 
 
@@ -874,7 +874,7 @@ def paths(moment: Moment, path: Path, response: str, levels: Mapping[str, str] |
         response: its response.
         levels: that count as 1, as for :func:`event`.
     """
-    figure, by, drawn = go.Figure(), comparable(moment), _lines(moment, path)
+    figure, by, drawn = go.Figure(), comparable_steps(moment), _lines(moment, path)
     for at, (j, name) in enumerate(drawn):
         y, line = path.coefficients[:, j] * by[name], distinct_line(at)
         hover = "%{fullData.name}: %{y:.3g} at penalty %{x:.3g}<extra></extra>"
@@ -885,7 +885,7 @@ def paths(moment: Moment, path: Path, response: str, levels: Mapping[str, str] |
         edge = {"x": path.lam, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
         low, high = (limits[:, j] * by[name] for limits in path.bands or ())
         figure.add_scatter(y=high, legendgroup=name, **edge)
-        colour = translucent(distinct_line(at)["color"], 0.2)
+        colour = rgba(distinct_line(at)["color"], 0.2)
         figure.add_scatter(y=low, legendgroup=name, fill="tonexty", fillcolor=colour, **edge)
     log_axis(figure, "x")
     if len(drawn) <= _MOST_NUMBERED:
@@ -965,7 +965,7 @@ def subsets_table(subsets: Sequence[Subset]) -> pd.DataFrame:
 
 def path_table(moment: Moment, path: Path) -> pd.DataFrame:
     """Return the path as it is drawn, and for a lasso the share of draws in which each feature is chosen."""
-    by = comparable(moment)
+    by = comparable_steps(moment)
     frame = pd.DataFrame(
         {n: path.coefficients[:, j] * (by[n] or 1.0) for j, n in enumerate(path.names) if n != INTERCEPT}
     )
@@ -1043,7 +1043,7 @@ def unlike_words(columns: Sequence[str]) -> str:
     Args:
         columns: columns of the table that differ most; empty where none stands out.
     """
-    return ExploreWords.UNLIKE.sentence(most=f", most in {listed(columns)}" if columns else "")
+    return ExploreWords.UNLIKE.sentence(most=f", most in {quoted_names(columns)}" if columns else "")
 
 
 def assumptions(moment: Moment) -> str:
@@ -1100,7 +1100,7 @@ def answers(fits: Mapping[str, Regression], moment: Moment) -> str:
     """
     if not fits:
         return ""
-    looked = looked_words(len(moment.looked), moment.models)
+    looked = models_shown_words(len(moment.looked), moment.models)
     parts = ["<h2>Answers from the released moment</h2>", f"<p>{ExploreWords.ANSWERS.sentence(state=looked)}</p>"]
     if len(fits) > 1:
         parts.append(f"<h3>Side by side</h3><p>{ExploreWords.BESIDE.sentence()}</p>{_html(regression_table(fits))}")

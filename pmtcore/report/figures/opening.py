@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pmtcore.auditing.opening_picture import OpeningPicture
-from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import rounded as said
 from pmtcore.methods.registry import of_role
 from pmtcore.report.figures.style import PRIVACY, QUIET, SAMPLING, finish, log_axis
 

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from pmtcore.base.numbers import figure as said
-from pmtcore.base.numbers import listing as english
+from pmtcore.base.numbers import join_names as english
+from pmtcore.base.numbers import rounded as said
 from pmtcore.methods.registry import method
 from pmtcore.public.bands import Z95
 from pmtcore.releases.planning import LADDER, Planned, typical_ratio
-from pmtcore.report.figures.style import BAND_EDGE, BAND_SHADE, QUIET, SAMPLING, finish, log_axis, translucent
+from pmtcore.report.figures.style import BAND_EDGE, BAND_SHADE, QUIET, SAMPLING, finish, log_axis, rgba
 from pmtcore.report.names import title
-from pmtcore.report.statistics import shortened_words
+from pmtcore.report.statistics import truncated_share_words
 
 # Range of the drawn half-widths: from this share of the sampling part to this multiple of that of the public fit.
 _BELOW, _ABOVE = 0.7, 5.0
@@ -107,10 +107,10 @@ def _draw_interval(figure: go.Figure, plans: Sequence[Planned], j: int) -> None:
         return
     mus, low, high = zip(*ends, strict=True)
     colour = method(plans[0].method).colour
-    line = {"width": 1, "color": translucent(colour, BAND_EDGE)}
+    line = {"width": 1, "color": rgba(colour, BAND_EDGE)}
     edge = {"x": mus, "mode": "lines", "line": line, "legendgroup": "interval", "hoverinfo": "skip"}
     figure.add_scatter(y=_falling(high), showlegend=False, **edge)
-    fill = translucent(colour, BAND_SHADE)
+    fill = rgba(colour, BAND_SHADE)
     figure.add_scatter(y=_falling(low), fill="tonexty", fillcolor=fill, name="eight of ten such releases", **edge)
 
 
@@ -133,7 +133,7 @@ def _mark_uncomputed(figure: go.Figure, private: Sequence[Planned]) -> None:
     reach = min((max(one.mu for one in private if one.method == id) for id in ids), default=LADDER[-1])
     if reach >= LADDER[-1]:
         return
-    figure.add_vrect(x0=reach, x1=_BUDGETS[1], fillcolor=translucent(QUIET, 0.1), line_width=0, layer="below")
+    figure.add_vrect(x0=reach, x1=_BUDGETS[1], fillcolor=rgba(QUIET, 0.1), line_width=0, layer="below")
     middle = (math.log10(reach) + math.log10(_BUDGETS[1])) / 2  # a log axis places annotations by their logarithm
     text = f"computed up to<br>mu = {said(reach)} so far"
     figure.add_annotation(x=middle, y=1, yref="y domain", yanchor="top", text=text, showarrow=False)
@@ -234,7 +234,7 @@ def half_width_words(
 
 def truncation_words(one: Planned) -> str:
     """Return the share of rows that the method is expected to shorten, and which part of the widths has it."""
-    share = shortened_words({"predicted_truncation_rate": one.truncation_rate})
+    share = truncated_share_words({"predicted_truncation_rate": one.truncation_rate})
     if one.truncation_rate is None:
         return share
     if one.knows_truncation:

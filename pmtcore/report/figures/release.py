@@ -8,8 +8,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.accounting.budgets import attacker_power, detected_percent
-from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import percent
+from pmtcore.base.numbers import rounded as said
 from pmtcore.methods.facts import Facts, Passes
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.moments import INTERCEPT

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from pmtcore.base.numbers import figure as figure_of
+from pmtcore.base.numbers import rounded as figure_of
 from pmtcore.report.figures.style import QUIET, finish, log_axis
 from pmtcore.sites.prospects import Prospect
 

@@ -264,7 +264,7 @@ def name_clearest(figure: go.Figure, clarity: Sequence[float] | None = None) -> 
         lines[at].update(line=distinct_line(style))
 
 
-def translucent(colour: str, share: float) -> str:
+def rgba(colour: str, share: float) -> str:
     """Return a hex colour as rgba."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},{share})"
@@ -280,7 +280,7 @@ _PROJECTED_LEGEND = 1.05
 _PROJECTED_MARK = 9
 
 
-def projected(figure: go.Figure) -> go.Figure:
+def in_large_print(figure: go.Figure) -> go.Figure:
     """Return the figure in large print: to be read from the last row, and with its knob on one screen of 720 lines."""
     # A legend that touches the plot would hide half of a mark at its upper edge.
     above = max(figure.layout.legend.y or 0.0, _PROJECTED_LEGEND)
