@@ -113,9 +113,9 @@ def test_nothing_names_this_machine():
 
 def test_the_notebooks_are_there_and_small():
     """Six or more, each with outputs, none with a path of a machine or an error."""
-    found = sorted(ROOT.glob("docs/notebooks/*.ipynb"))
-    assert len(found) >= 6
-    for path in found:
+    items = sorted(ROOT.glob("docs/notebooks/*.ipynb"))
+    assert len(items) >= 6
+    for path in items:
         text = path.read_text()
         cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
         outputs = [output for cell in cells for output in cell["outputs"]]

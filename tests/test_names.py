@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 # Words that tell what was done to a value, and not what it is.
 EMPTY = {"found", "held", "whole", "kept", "seen"}
-PLACES = ("pmtcore", "pages", "app.py", "benchmarks", "docs", ".ci")
+PLACES = ("pmtcore", "pages", "app.py", "benchmarks", "docs", ".ci", "tests")
 
 
 def bound(tree: ast.AST) -> Iterator[str]:

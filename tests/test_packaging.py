@@ -37,8 +37,8 @@ for arguments in (
 
 def tracked(*folders: str) -> set[str]:
     """Files under version control, or on disk where there is no git."""
-    found = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
-    return {str(path.relative_to(ROOT)) for path in found if "__pycache__" not in path.parts}
+    collected = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    return {str(path.relative_to(ROOT)) for path in collected if "__pycache__" not in path.parts}
 
 
 def test_the_wheel_carries_package_and_application(tmp_path):
@@ -87,18 +87,18 @@ def test_an_installed_application_is_found(tmp_path, monkeypatch):
 
 def test_second_moment_opens_the_application(monkeypatch, tmp_path):
     """``second-moment app`` starts Streamlit in the application's folder; relative places keep their meaning."""
-    seen = {}
+    by_name = {}
 
     def run(command, **settings):
-        seen.update(settings, command=command)
+        by_name.update(settings, command=command)
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PMT_LEDGER", "my.db")
     monkeypatch.setattr(launch.subprocess, "run", run)
     assert launch.main(["app"]) == 0
-    assert seen["cwd"] == ROOT and seen["command"][-1] == str(ROOT / "app.py")
-    assert seen["env"]["PMT_LEDGER"] == str(tmp_path / "my.db")
+    assert by_name["cwd"] == ROOT and by_name["command"][-1] == str(ROOT / "app.py")
+    assert by_name["env"]["PMT_LEDGER"] == str(tmp_path / "my.db")
 
 
 @pytest.mark.parametrize("missing", ["application", "streamlit"])

@@ -48,11 +48,11 @@ CASES = [
 @pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-12])
 def test_against_every_combination(mu, pure, delta):
     """The epsilon found holds by enumeration, and one a thousandth smaller does not; 20 % less would be caught."""
-    found = mixed_epsilon(mu, pure, delta)
+    result = mixed_epsilon(mu, pure, delta)
     with mp.workdps(60):
-        assert exact_delta(mu, pure, found) <= delta
-        assert exact_delta(mu, pure, 0.999 * found - 1e-6) > delta
-        assert exact_delta(mu, pure, 0.8 * found) > 1.01 * delta
+        assert exact_delta(mu, pure, result) <= delta
+        assert exact_delta(mu, pure, 0.999 * result - 1e-6) > delta
+        assert exact_delta(mu, pure, 0.8 * result) > 1.01 * delta
 
 
 @given(
@@ -63,13 +63,13 @@ def test_against_every_combination(mu, pure, delta):
 @settings(max_examples=60, deadline=None)
 def test_between_the_simple_bounds(mu, pure, delta):
     """At least each part alone, at most the implied mu of the parts, and at most the plain sum."""
-    found = mixed_epsilon(mu, pure, delta)
+    result = mixed_epsilon(mu, pure, delta)
     alone = epsilon_from_mu(mu, delta) if mu > 0 else 0.0
-    assert found >= alone * (1 - 1e-9) - 1e-8
-    assert found <= (math.fsum(pure) + alone) * 1.0005 + 1e-6
+    assert result >= alone * (1 - 1e-9) - 1e-8
+    assert result <= (math.fsum(pure) + alone) * 1.0005 + 1e-6
     implied = compose([mu, *(mu_from_pure_epsilon(value) for value in pure)])
     if implied > 1e-3:
-        assert found <= epsilon_from_mu(implied, delta) * 1.0005 + 1e-6
+        assert result <= epsilon_from_mu(implied, delta) * 1.0005 + 1e-6
 
 
 def test_bad_amounts_are_refused():

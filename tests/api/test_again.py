@@ -38,8 +38,8 @@ def restarted() -> None:
 
 def frame(seed: int, n: int = 300) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    found = pd.DataFrame({"a": rng.standard_normal(n), "b": rng.standard_normal(n)})
-    return found.assign(y=found["a"] - found["b"] + rng.standard_normal(n))
+    data_frame = pd.DataFrame({"a": rng.standard_normal(n), "b": rng.standard_normal(n)})
+    return data_frame.assign(y=data_frame["a"] - data_frame["b"] + rng.standard_normal(n))
 
 
 @pytest.mark.slow

@@ -68,16 +68,16 @@ def test_decimal_commas(private, public, tmp_path):
     public.to_csv(tmp_path / "b.csv", sep=";", decimal=",", index=False)
     asked = {"seed": 1, "quiet": True}
     read = pc.PrivateRegressor(mu=1.0, formula="y ~ age + C(sex)").fit(tmp_path / "p.csv", tmp_path / "b.csv", **asked)
-    held = pc.PrivateRegressor(mu=1.0, formula="y ~ age + C(sex)").fit(private, public, **asked)
-    assert np.allclose(read.coef_, held.coef_)
+    record = pc.PrivateRegressor(mu=1.0, formula="y ~ age + C(sex)").fit(private, public, **asked)
+    assert np.allclose(read.coef_, record.coef_)
 
 
 def test_a_formula_fits(private, public):
     """The model finds the coefficients that made the rows, and predicts from the raw columns."""
     model = pc.PrivateRegressor(mu=2.0, formula="y ~ age + C(sex) + income")
     model.fit(private, public, lab=True, quiet=True)
-    found = dict(zip(model.coef_names_, model.coef_, strict=True))
-    assert found["income"] == pytest.approx(2, abs=0.2) and found["C(sex)[T.m]"] == pytest.approx(1, abs=0.4)
+    result = dict(zip(model.coef_names_, model.coef_, strict=True))
+    assert result["income"] == pytest.approx(2, abs=0.2) and result["C(sex)[T.m]"] == pytest.approx(1, abs=0.4)
     assert list(model.feature_names_in_) == ["age", "income", "sex"]
     assert np.std(model.predict(private.drop(columns="y")) - private["y"]) < 1.2
     bare = pc.PrivateRegressor(mu=2.0, formula="y ~ 0 + age + income").fit(private, public, lab=True, quiet=True)

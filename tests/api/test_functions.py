@@ -16,8 +16,8 @@ CHOSEN = {"target": "y", "features": ["age", "income"]}
 
 def test_release_and_plan(private, public, tmp_path):
     """One call each; a release spends, a plan does not."""
-    found = pc.release(private, public, **CHOSEN, mu=1.0, method="pmt-ridge", ledger=tmp_path / "l.db")
-    assert found.record["method"] == "pmt-ridge" and "Spent mu = 1" in found.spent
+    released = pc.release(private, public, **CHOSEN, mu=1.0, method="pmt-ridge", ledger=tmp_path / "l.db")
+    assert released.record["method"] == "pmt-ridge" and "Spent mu = 1" in released.spent
     planned = pc.plan(public, n=2000, **CHOSEN, mu=[0.5, 1.0])
     assert sorted(set(planned.frame()["mu"])) == [0.5, 1.0] and len(planned.verdicts) == 2
     with refused(FaceMessage.NO_SUCH_ARGUMENT):
@@ -26,11 +26,11 @@ def test_release_and_plan(private, public, tmp_path):
 
 def test_private_figures_carry_their_label(private, public):
     """What is computed from private rows without noise says so, in text and in a notebook."""
-    for found in (
+    for result in (
         pc.describe(private, public, **CHOSEN),
         pc.compare(private, public, **CHOSEN, methods=["joint-pmt", "public-only"], mu=1.0, trials=10),
     ):
-        assert repr(found).startswith("[private, curator only]") and "private, curator only" in found._repr_html_()
+        assert repr(result).startswith("[private, curator only]") and "private, curator only" in result._repr_html_()
 
 
 class Leaky:
@@ -61,8 +61,8 @@ def test_audit_of_somebody_elses_estimator():
 
 def test_audit_of_a_method():
     """By its id, against its claim."""
-    found = pc.audit("joint-pmt", mu=1.0, trials=2000)
-    assert found.claimed == 1.0 and not found.violated
+    audited = pc.audit("joint-pmt", mu=1.0, trials=2000)
+    assert audited.claimed == 1.0 and not audited.violated
 
 
 def test_the_local_model(private, public, tmp_path):

@@ -168,8 +168,8 @@ def test_new_rows_with_gaps(private, public):
     model = regressor().fit(private, public, target="y", lab=True, quiet=True)
     rows = public[FEATURES].copy()
     rows.loc[3, "age"] = np.nan
-    found, whole = model.predict(rows), model.predict(public)
-    assert np.isnan(found[3]) and np.array_equal(np.delete(found, 3), np.delete(whole, 3))
+    result, complete = model.predict(rows), model.predict(public)
+    assert np.isnan(result[3]) and np.array_equal(np.delete(result, 3), np.delete(complete, 3))
     assert model.predict(rows.iloc[:0]).shape == (0,)
     with refused(TableMessage.NEW_ROWS_LACK_COLUMNS, columns=["sex"]):
         model.predict(rows.drop(columns="sex"))
@@ -290,10 +290,10 @@ def test_a_moment_in_place_of_rows(private, public):
 )
 def test_two_slices_of_one_frame_are_two_tables(convert, private):
     """Public and private rows cut from one frame share its memory: they are told apart all the same."""
-    whole = convert(private)
-    sizes = {frames.table(whole[a:b], "private").sha256 for a, b in ((0, 200), (200, 400), (0, 400))}
+    complete = convert(private)
+    sizes = {frames.table(complete[a:b], "private").sha256 for a, b in ((0, 200), (200, 400), (0, 400))}
     assert len(sizes) == 3
-    model = regressor().fit(whole[200:2000], whole[:200], target="y", lab=True, quiet=True)
+    model = regressor().fit(complete[200:2000], complete[:200], target="y", lab=True, quiet=True)
     assert model.record_["n"] == 1800
 
 

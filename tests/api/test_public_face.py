@@ -180,8 +180,8 @@ def test_every_argument_of_another_type_is_a_sentence(kind, objects, tmp_path, m
         try:
             method(**given)
         except InputError as error:
-            kept = pickle.dumps(error)
-            if error.by_program or any(mark in kept for mark in MARKS):
+            pickled = pickle.dumps(error)
+            if error.by_program or any(mark in pickled for mark in MARKS):
                 bad.append((name, argument, repr(value)[:30], str(error)))
         except Exception as error:
             bad.append((name, argument, repr(value)[:30], f"{type(error).__name__}: {error}"[:90]))

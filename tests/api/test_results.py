@@ -88,28 +88,28 @@ def test_every_quantity_is_that_of_statsmodels():
 
 def test_the_error_that_is_printed_rebuilds_the_band(model):
     """Centre, one standard error and degrees of freedom give the limits of the record, widened to the coefficient."""
-    found, record = model.results_, model.record_
-    for name, row in zip(record["coefficients"], found.frame().itertuples(), strict=True):
+    result, record = model.results_, model.record_
+    for name, row in zip(record["coefficients"], result.frame().itertuples(), strict=True):
         band = record["bands"][name]
-        assert found.bse[row.Index] == pytest.approx(np.sqrt(sum(band[part] ** 2 for part in PARTS)))
+        assert result.bse[row.Index] == pytest.approx(np.sqrt(sum(band[part] ** 2 for part in PARTS)))
         assert (row.low, row.high) == pytest.approx((band["low"], band["high"]))
-    parts = sum(found.cov_params(part) for part in PARTS)
-    assert np.allclose(parts, found.cov_params()) and np.allclose(np.sqrt(np.diag(parts)), found.bse)
-    text = str(found)
+    parts = sum(result.cov_params(part) for part in PARTS)
+    assert np.allclose(parts, result.cov_params()) and np.allclose(np.sqrt(np.diag(parts)), result.bse)
+    text = str(result)
     assert "centre" in text and "R^2" in text and "n = 2,000" in text and "std err" in text
-    assert len(repr(found)) < 200 and len(repr(model)) < 200
+    assert len(repr(result)) < 200 and len(repr(model)) < 200
 
 
 @pytest.mark.parametrize("estimate", [0.3, -0.05, 0.0])
 def test_a_small_p_value_is_a_band_without_zero(estimate):
     """At every level: p < 1 - level exactly where the interval leaves out zero, also around another centre."""
-    found = Results(
+    results = Results(
         ("a",), np.array([estimate]), np.array([0.2]), {"privacy": np.array([0.1])}, np.array([12.0]), endog="y"
     )
     for level in np.linspace(0.5, 0.999, 200):
-        low, high = found.conf_int(level).loc["a"]
-        assert (found.pvalues["a"] < 1 - level) == (low > 0 or high < 0)
-    assert ("have different signs" in str(found)) == (found.pvalues["a"] == 1), "why p is 1 though t is not 0"
+        low, high = results.conf_int(level).loc["a"]
+        assert (results.pvalues["a"] < 1 - level) == (low > 0 or high < 0)
+    assert ("have different signs" in str(results)) == (results.pvalues["a"] == 1), "why p is 1 though t is not 0"
 
 
 @pytest.mark.parametrize("entry", methods(), ids=lambda entry: entry.id)
@@ -143,16 +143,17 @@ def test_a_colleague_opens_the_record(model, tmp_path):
     made = pc.PrivateRegressor(mu=1.0, formula=asked).fit(frame(2000, 1), frame(200, 2), seed=1, quiet=True)
     made.to_json(tmp_path / "release.json")
     jsonschema.validate(made.record_, SCHEMA)
-    found = pc.load(tmp_path / "release.json")
+    result = pc.load(tmp_path / "release.json")
     new = frame(50, 9).drop(columns="y")
     new.loc[0, "sex"] = "other"
     new.loc[1, "age"] = np.nan
     assert (
-        np.array_equal(found.predict(new), made.predict(new), equal_nan=True) and np.isnan(found.predict(new)[:2]).all()
+        np.array_equal(result.predict(new), made.predict(new), equal_nan=True)
+        and np.isnan(result.predict(new)[:2]).all()
     )
-    assert str(found.wald_test(["center(age)"])) == str(made.wald_test(["center(age)"]))
+    assert str(result.wald_test(["center(age)"])) == str(made.wald_test(["center(age)"]))
     with refused(ResultMessage.NO_SCORE):
-        found.score(new, None)
+        result.score(new, None)
 
 
 def test_old_records_still_open(model):
@@ -160,12 +161,12 @@ def test_old_records_still_open(model):
     record = {k: v for k, v in model.record_.items() if k not in ("format", "version", "date", "software")}
     old = {k: v for k, v in record.items() if k not in ("inference", "design")}
     assert Release.from_dict(old).as_dict()["coefficients"] == record["coefficients"]
-    found = results_from_record(old)
-    assert np.allclose(found.conf_int(), model.conf_int()) and np.allclose(found.bse, model.bse)
-    assert np.allclose(found.conf_int(0.9), model.conf_int(0.9), rtol=1e-3)
+    result = results_from_record(old)
+    assert np.allclose(result.conf_int(), model.conf_int()) and np.allclose(result.bse, model.bse)
+    assert np.allclose(result.conf_int(0.9), model.conf_int(0.9), rtol=1e-3)
     for ask, kind in (
-        (found.cov_params, ResultMessage.NO_COVARIANCES),
-        (lambda: found.predict(frame(3, 1)), ResultMessage.NO_DESIGN),
+        (result.cov_params, ResultMessage.NO_COVARIANCES),
+        (lambda: result.predict(frame(3, 1)), ResultMessage.NO_DESIGN),
     ):
         with refused(kind):
             ask()
@@ -321,10 +322,10 @@ def test_the_error_of_a_predicted_mean_is_that_of_the_mean(private, public, fami
     rows, others = (f.assign(high=high[family](f).astype(int)).drop(columns="y") for f in (private, public))
     face = pc.PrivateClassifier if family == "logistic" else pc.PrivateRegressor
     model = face(mu=2.0, formula="high ~ age + income", family=family).fit(rows, others, seed=1, quiet=True)
-    found = model.get_prediction(rows)
-    mean, step = found.mean, 1e-5
-    slope = (mean(found.linear + step) - mean(found.linear - step)) / (2 * step)
-    assert np.allclose(found.summary_frame()["mean_se"], slope * found.se_mean, rtol=1e-5)
+    result = model.get_prediction(rows)
+    mean, step = result.mean, 1e-5
+    slope = (mean(result.linear + step) - mean(result.linear - step)) / (2 * step)
+    assert np.allclose(result.summary_frame()["mean_se"], slope * result.se_mean, rtol=1e-5)
 
 
 def test_counts_of_one_value_are_released(private, public):

@@ -46,9 +46,9 @@ PASS = {
 @pytest.mark.parametrize("kind", [pc.PrivateRegressor, pc.PrivateClassifier])
 def test_check_estimator(kind):
     """Checks without a fit pass; those that fit without public rows fail for that reason; no other check fails."""
-    found = check_estimator(kind(mu=1.0), on_skip=None, on_fail=None)
-    assert {each["check_name"] for each in found if each["status"] == "passed"} >= PASS
-    for each in found:
+    result = check_estimator(kind(mu=1.0), on_skip=None, on_fail=None)
+    assert {each["check_name"] for each in result if each["status"] == "passed"} >= PASS
+    for each in result:
         if each["status"] == "failed" and each["check_name"] not in OTHER_WORDS:
             assert SENTENCE in str(each["exception"]), each["check_name"]
 

@@ -52,10 +52,10 @@ def test_hazard_ratios_and_curves():
     shown = split(public)
     shown["person"] = -1 - shown["person"]
     model.fit(rows, shown, seed=1, quiet=True)
-    seen = rows[rows["at_risk"] > 0]
+    observed = rows[rows["at_risk"] > 0]
     theirs = smf.glm(
-        "event ~ treated + age + C(period)", seen, family=sm.families.Poisson(), exposure=seen["at_risk"]
-    ).fit(cov_type="cluster", cov_kwds={"groups": seen["person"]})
+        "event ~ treated + age + C(period)", observed, family=sm.families.Poisson(), exposure=observed["at_risk"]
+    ).fit(cov_type="cluster", cov_kwds={"groups": observed["person"]})
     assert (np.abs(model.params - theirs.params) / theirs.bse < 2).all()
     ratios = hazard_ratios(model.results_)
     assert list(ratios.index) == ["treated", "age"]

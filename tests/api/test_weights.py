@@ -47,11 +47,11 @@ def test_rows_are_multiplied_by_the_root_of_their_weight():
     """Relative to the public mean; a weight that is missing, negative or infinite makes a row of zeros."""
     private, public = rows_of(50, 1), rows_of(60, 2)
     private.loc[:4, "w"] = [np.nan, -1.0, np.inf, 0.0, 1e308]
-    found = blocks_of(made(private, public))
+    result = blocks_of(made(private, public))
     root = np.sqrt(private["w"].to_numpy()[5:] / public["w"].mean())[:, None]
     plain = np.column_stack([np.ones(50), private[["a", "b", "y"]].to_numpy()])
-    assert np.allclose(found[5:], root * plain[5:])
-    assert not found[:4].any() and np.isfinite(found).all()
+    assert np.allclose(result[5:], root * plain[5:])
+    assert not result[:4].any() and np.isfinite(result).all()
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_a_weight_concerns_its_row_alone(cell, at):
 
     def read(frame):
         columns = {name: table(frame, "private").source.blocks([name], problem.dialect) for name in coder.columns()}
-        return coder.rows(Cells(20, {name: next(iter(found)).columns[name] for name, found in columns.items()})).x
+        return coder.rows(Cells(20, {name: next(iter(result)).columns[name] for name, result in columns.items()})).x
 
     other = private.astype(object)
     other.at[at, "w"] = cell

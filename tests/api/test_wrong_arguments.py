@@ -239,5 +239,5 @@ def test_rows_in_the_place_of_another_argument_are_not_quoted(call, rows):
     public = pd.DataFrame({"x": [CELL, 2.0, 3.0], "y": [1.0, 2.0, 3.0]})
     with pytest.raises(InputError) as error:
         call(public, rows(public))
-    kept = pickle.dumps((str(error.value), error.value.facts))
-    assert not [form for form in (b"7.77123", struct.pack("<d", CELL), struct.pack(">d", CELL)) if form in kept]
+    pickled = pickle.dumps((str(error.value), error.value.facts))
+    assert not [form for form in (b"7.77123", struct.pack("<d", CELL), struct.pack(">d", CELL)) if form in pickled]

@@ -31,8 +31,8 @@ def csv(n: int, seed: int) -> bytes:
 
 def widget(app, kind: str, name: str):
     """Return the one widget of the Data page whose key begins so; keys carry the tables' own mark."""
-    (found,) = (one for one in getattr(app, kind) if one.key and one.key.startswith(f"{name}-"))
-    return found
+    (result,) = (one for one in getattr(app, kind) if one.key and one.key.startswith(f"{name}-"))
+    return result
 
 
 def test_the_page_takes_every_choice(app):

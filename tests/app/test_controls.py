@@ -85,7 +85,7 @@ def test_no_page_writes_entries_of_the_history_by_itself() -> None:
 
 def test_every_control_explains_itself() -> None:
     """Each input on each page has its help: its own, that of the table of controls, or that of shared arguments."""
-    silent, seen = [], 0
+    silent, observed = [], 0
     for path in sorted((ROOT / "pages").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if not (isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name))):
@@ -97,12 +97,12 @@ def test_every_control_explains_itself() -> None:
             ids += [each.args[0].value for each in calls if isinstance(each.args[0], ast.Constant)]
             if name not in INPUTS and not (name in DRAWN and ids):
                 continue
-            seen += 1
+            observed += 1
             given = {keyword.arg for keyword in node.keywords} & {"help", "words"}
             given |= {ast.unparse(each) for each in spread} & SHARED
             if not given and not (ids and all("help" in CONTROLS[id] for id in ids)):
                 silent.append(f"{path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node)[:80]}")
-    assert seen > 90
+    assert observed > 90
     assert not silent, "\n".join(silent)
 
 

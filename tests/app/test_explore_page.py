@@ -69,15 +69,15 @@ def test_every_tab_draws(explored, tab):
 
 def test_the_picture_has_the_features_alone(explored):
     """The intercept has no standard deviation to be scaled by, so it is in the table and not in the picture."""
-    held = explored.session_state["explore-held"]
-    fit = held.moment.regress()
+    state = explored.session_state["explore-held"]
+    fit = state.moment.regress()
     assert "(intercept)" in fit.names and "(intercept)" not in fit.features
     assert not any("(intercept)" in str(spec) for spec in (c.proto.spec for c in explored.get("plotly_chart")))
 
 
 def test_a_click_on_the_map_puts_a_column_in_and_takes_it_out(explored, monkeypatch):
     """The clicked column joins the model or leaves it; an empty selection, as after a redraw, changes nothing."""
-    held = explored.session_state["explore-held"]
+    record = explored.session_state["explore-held"]
     assert any("correlation with y" in str(part.proto.spec) for part in explored.get("plotly_chart"))
     state = {"explore-features-y": ["x1"]}
     monkeypatch.setattr(explore_view.st, "session_state", state)
@@ -98,7 +98,7 @@ def test_a_click_on_the_map_puts_a_column_in_and_takes_it_out(explored, monkeypa
         explore_view._toggle("map", "y", levels)
         assert state["explore-features-y"] == then
         assert state.get("explore-without", []) == without
-    drawn, table = figures.neighbours(held.moment, held.moment.regress(response="y", features=["x2"]), "y", {})
+    drawn, table = figures.neighbours(record.moment, record.moment.regress(response="y", features=["x2"]), "y", {})
     assert list(table[table["in the model"]]["column"]) == ["x2"]
     assert next(list(trace.y) for trace in drawn.data) == ["x2"]
 
@@ -113,13 +113,13 @@ def test_one_level_is_taken_out_of_a_model(app):
     go(app, "explore")
     app.checkbox[0].check().run()
     next(b for b in app.button if str(b.key).startswith("go-")).click().run()
-    held = app.session_state["explore-held"]
-    levels = [name for name in held.moment.columns if name.startswith("town=")]
-    assert len(levels) == 2 and set(levels) < set(held.moment.looked[-1].features)
+    state = app.session_state["explore-held"]
+    levels = [name for name in state.moment.columns if name.startswith("town=")]
+    assert len(levels) == 2 and set(levels) < set(state.moment.looked[-1].features)
     # The level that the others are compared with has a row in the table of correlations, and the picture its column.
     (base,) = {f"town={level}" for level in ("north", "south", "west")} - set(levels)
-    fit, references = held.moment.looked[-1], {"town": base.removeprefix("town=")}
-    drawn, table = figures.neighbours(held.moment, fit, "y", references)
+    fit, references = state.moment.looked[-1], {"town": base.removeprefix("town=")}
+    drawn, table = figures.neighbours(state.moment, fit, "y", references)
     beside = table.set_index("column").loc[base]
     assert beside["in the model"] and beside["value"] == pytest.approx(
         np.corrcoef(frame["town"] == base[5:], frame["y"])[0, 1], abs=0.2
@@ -127,21 +127,21 @@ def test_one_level_is_taken_out_of_a_model(app):
     assert base not in {str(mark[0]) for trace in drawn.data for mark in trace.customdata}
     app.multiselect(key="explore-without").set_value(levels[:1]).run()
     assert not app.exception and not app.error
-    assert levels[0] not in held.moment.looked[-1].features and levels[1] in held.moment.looked[-1].features
+    assert levels[0] not in state.moment.looked[-1].features and levels[1] in state.moment.looked[-1].features
     assert f"Not in the model: {levels[0]}" in words(app).replace("\\", "")
     for chosen in (["a"], ["a", "town"]):
         app.session_state["explore-features-y"] = chosen
         app.run()
     assert app.multiselect(key="explore-without").value == [] and not app.exception
-    assert len(held.moment.looked) == 3, "all levels again: the first model, not a fourth one"
+    assert len(state.moment.looked) == 3, "all levels again: the first model, not a fourth one"
 
 
 def test_a_record_opens_without_a_table(explored, tmp_path):
     """The saved record is what the command line and the package read; markup in a name stays text."""
-    held = explored.session_state["explore-held"]
-    fields = json.loads(json.dumps(held.moment.record.as_dict()))
+    state = explored.session_state["explore-held"]
+    fields = json.loads(json.dumps(state.moment.record.as_dict()))
     again = Moment.from_bytes(json.dumps(fields).encode())
-    assert again.regress().coefficients == held.moment.regress().coefficients
+    assert again.regress().coefficients == state.moment.regress().coefficients
     with pytest.raises(InputError):
         Moment.from_bytes(json.dumps({**fields, "columns": ["<script>\n"] * 9}).encode())
 
@@ -166,8 +166,8 @@ def test_the_order_of_a_choice_is_no_other_model(explored):
     assert "Models shown: 2" in words(explored)
     go(explored, "plan")
     go(explored, "explore")
-    held = explored.session_state["explore-held"]
-    assert held.features["y"] == ["x1", "x2"] and "Models shown: 2" in words(explored)
+    state = explored.session_state["explore-held"]
+    assert state.features["y"] == ["x1", "x2"] and "Models shown: 2" in words(explored)
     assert "Not in the model: x3" in words(explored)
 
 
@@ -181,13 +181,13 @@ def test_pinned_models_become_one_table(explored):
         f.value for f in explored.dataframe if "coefficient" in f.value and "response" in set(f.value["coefficient"])
     ]
     assert list(table.iloc[0, 1:]) == ["y", "x1"] and (table == "").any().any()
-    held = explored.session_state["explore-held"]
-    page = figures.section(held.pins, held.moment)
+    state = explored.session_state["explore-held"]
+    page = figures.section(state.pins, state.moment)
     assert "Side by side" in page and ExploreWords.FOR_STUDY.sentence() in page
     assert re.search(r"<td>[^<]*e[+]", page) is None
     go(explored, "report")
     (shown,) = [part.proto.body for part in explored.get("html") if "Answers from the" in part.proto.body]
-    assert all(f"{name}: {figures.model_words(fit)}" in shown for name, fit in held.pins.items())
+    assert all(f"{name}: {figures.model_words(fit)}" in shown for name, fit in state.pins.items())
 
 
 def test_two_nested_models_are_compared(explored):
@@ -258,12 +258,12 @@ def test_a_label_gets_its_logistic_regression_after_a_release_without_public_row
     go(app, "explore")
     app.checkbox[0].check().run()
     next(b for b in app.button if str(b.key).startswith("go-")).click().run()
-    held = app.session_state["explore-held"]
-    assert not held.moment.has_rows and held.with_rows is None
+    state = app.session_state["explore-held"]
+    assert not state.moment.has_rows and state.with_rows is None
     app.toggle(key="explore-logistic").set_value(True).run()
     assert not app.exception and not app.error and any("Logistic" in str(frame.proto) for frame in app.dataframe)
-    assert held.with_rows.has_rows and held.with_rows.looked == held.moment.looked
-    assert not held.moment.has_rows and not app.toggle(key="explore-complete").value
+    assert state.with_rows.has_rows and state.with_rows.looked == state.moment.looked
+    assert not state.moment.has_rows and not app.toggle(key="explore-complete").value
     assert len(app.session_state["second_moment"].releases) == 1
 
 
@@ -295,9 +295,9 @@ def test_the_table_says_that_it_has_other_units_than_the_picture(explored):
     """The picture has standard deviations, the table units."""
     assert "the table is for one unit" in words(explored)
     (table,) = [f.value for f in explored.dataframe if "step of the picture" in f.value]
-    held = explored.session_state["explore-held"]
+    state = explored.session_state["explore-held"]
     sizes = dict(zip(table["coefficient"], table["step of the picture"], strict=True))
-    assert sizes["x1"] == figures.comparable_steps(held.moment)["x1"]
+    assert sizes["x1"] == figures.comparable_steps(state.moment)["x1"]
 
 
 @pytest.mark.parametrize("unlike", [True, False])

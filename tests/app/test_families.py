@@ -30,8 +30,8 @@ def test_labels_release_with_bands(app):
     assert app.selectbox(key="release-method-logistic").value == "pmt-gradients"
     assert "joint-pmt" not in app.selectbox(key="release-method-logistic").options
     do_release(app)
-    (found,) = session(app).releases.values()
-    assert found.method == "pmt-gradients" and found.bands is not None
+    (result,) = session(app).releases.values()
+    assert result.method == "pmt-gradients" and result.bands is not None
 
 
 @pytest.mark.slow

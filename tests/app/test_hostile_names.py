@@ -55,7 +55,7 @@ def elements(app: AppTest) -> Iterator[Message]:
 
 def acted_upon(app: AppTest) -> list[str]:
     """Fields in which part of a hostile name stands as markup."""
-    found = []
+    collected = []
     for proto in elements(app):
         for kind, field, text in texts(proto):
             if (kind, field) in PLAIN:
@@ -66,8 +66,8 @@ def acted_upon(app: AppTest) -> list[str]:
             signs = [sign for sign in RAW if re.search(r"(?<!\\)" + re.escape(sign), own)]
             if (kind, field) == ("PlotlyChart", "spec"):  # JSON with Plotly's own tags
                 signs = in_charts(text)
-            found += [f"{kind}.{field}: {sign!r} in {text[:200]!r}" for sign in signs]
-    return found
+            collected += [f"{kind}.{field}: {sign!r} in {text[:200]!r}" for sign in signs]
+    return collected
 
 
 def opened(app: AppTest) -> AppTest:
@@ -103,10 +103,10 @@ def test_the_test_would_see_it(hostile: AppTest) -> None:
 @pytest.mark.slow
 def test_no_page_acts_upon_a_name(hostile: AppTest) -> None:
     """Every page with hostile tables open, before and after releases, with what folds out; and the ledger's notes."""
-    found = []
+    collected = []
     hostile.toggle(key="curator").set_value(True).run()
     for page in PAGES:
-        found += visit(hostile, page)
+        collected += visit(hostile, page)
     hostile.switch_page("pages/work/release.py").run()
     next(one for one in hostile.text_input if one.label == "Purpose").set_value(
         "for ![pix](http://evil.invalid/p.png) <img> :red[x]"
@@ -115,19 +115,19 @@ def test_no_page_acts_upon_a_name(hostile: AppTest) -> None:
     sure.set_value(True).run()
     next(button for button in hostile.button if button.key.startswith("go-")).click().run()
     assert not hostile.exception and hostile.success
-    found += acted_upon(hostile)
+    collected += acted_upon(hostile)
     hostile.switch_page("pages/work/explore.py").run()
     (sure,) = [box for box in hostile.checkbox if box.key.startswith("sure-")]
     sure.set_value(True).run()
     next(button for button in hostile.button if button.key.startswith("go-")).click().run()
     assert not hostile.exception
-    found += acted_upon(hostile)
+    collected += acted_upon(hostile)
     assert not hostile.error, hostile.error[0].value
     tabs = hostile.segmented_control(key="explore-more")
     for choice in tabs.options:
         hostile.segmented_control(key="explore-more").set_value(choice).run()
         assert not hostile.exception
-        found += acted_upon(hostile)
+        collected += acted_upon(hostile)
     for page in PAGES:
-        found += visit(hostile, page)
-    assert not found, "\n".join(dict.fromkeys(found))
+        collected += visit(hostile, page)
+    assert not collected, "\n".join(dict.fromkeys(collected))

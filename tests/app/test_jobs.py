@@ -20,12 +20,12 @@ def buttons(app) -> list[str]:
 @pytest.fixture
 def slow(monkeypatch):
     """Each block of private rows waits for a sign."""
-    seen, sign, asked = Progress.rows, Event(), Event()
+    observed, sign, asked = Progress.rows, Event(), Event()
 
     def waiting(self, count):
         asked.set()
         assert sign.wait(600)
-        seen(self, count)
+        observed(self, count)
 
     monkeypatch.setattr(Progress, "rows", waiting)
     monkeypatch.setattr(work, "_PATIENCE", 0.0)

@@ -528,10 +528,10 @@ def test_a_second_click_on_the_same_request_spends_nothing(app):
     do_release(app)
     state = session(app)
     (id,) = state.releases
-    found = state.releases[id]
+    result = state.releases[id]
     state.next_request = id
     app.run()
-    assert state.releases == {id: found}
+    assert state.releases == {id: result}
 
 
 def test_the_demo_makes_a_lab_figure(app):
@@ -789,15 +789,15 @@ def test_sessions_share_the_public_side_of_study_tables_and_of_no_others():
     assert dict(_known_previews) == previews and not session(other).previews
     own = [go(go(go(upload(go(page, "data")), "plan"), "release"), "explore") for page in (one, other)]
     assert session(own[0]).problem.public is not session(own[1]).problem.public
-    assert all(kept is not session(one).problem.public for kept in _public_sides.values())
+    assert all(remaining is not session(one).problem.public for remaining in _public_sides.values())
     assert dict(_known_previews) == previews and session(own[0]).previews
 
 
 def test_a_declared_schema_stays_in_its_session():
     """A second visitor of the same table gets what its public rows suggest, not what the first one declared."""
     first, second = named_tables("demo"), named_tables("demo")
-    kept = [one for one in first.public.schema.columns if one.name != "x1"]
-    first.schema = Schema((*kept, Column("x1", "level", ("1", "2"))), first.public.schema.dialect)
+    collected = [one for one in first.public.schema.columns if one.name != "x1"]
+    first.schema = Schema((*collected, Column("x1", "level", ("1", "2"))), first.public.schema.dialect)
     choices = Choices(target="y", features=("x2", "x3"))
     assert prepared(first, choices).public is not prepared(second, choices).public
 

@@ -57,13 +57,13 @@ def upload(size: int | None, path: str = PATH) -> dict[str, Any]:
 
 def test_uploads_are_counted_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over the session's share, over everybody's, without a length: refused in a sentence; else it passes."""
-    kept = Counter({"one": limits.MAX_SESSION_BYTES - 100, "two": 5})
-    monkeypatch.setattr(quota, "stored", lambda: kept.copy())
+    counter = Counter({"one": limits.MAX_SESSION_BYTES - 100, "two": 5})
+    monkeypatch.setattr(quota, "stored", lambda: counter.copy())
     assert asked(upload(100))[0]["status"] == 204
     refused = asked(upload(101))
     assert refused[0]["status"] == 413 and b"A session takes at most" in refused[1]["body"]
     assert asked(upload(None))[0]["status"] == 411 and asked(upload(-1))[0]["status"] == 411
-    kept["two"] = limits.server_bytes()
+    counter["two"] = limits.server_bytes()
     assert b"All sessions together" in asked(upload(1))[1]["body"]
     assert asked({**upload(None), "path": "/"})[0]["status"] == 204
     assert not quota._arriving
@@ -95,17 +95,17 @@ def test_uploads_on_their_way_count(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_full_server_takes_no_more_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection is closed with a reason; a place that is given up is a place."""
     monkeypatch.setattr(quota, "MAX_SESSIONS", 1)
-    seen: list[str] = []
+    observed: list[str] = []
 
     async def inside(scope: Any, receive: Any, send: Any) -> None:
-        seen.append("in")
-        if len(seen) == 1:
+        observed.append("in")
+        if len(observed) == 1:
             await Guard(inside)(scope, receive, send)
 
     closed = asked({"type": "websocket", "path": "/_stcore/stream"}, inside)
     assert closed == [{"type": "websocket.close", "code": 1013, "reason": "This server has no place now."}]
     asked({"type": "websocket", "path": "/_stcore/stream"}, inside)
-    assert seen == ["in", "in"]
+    assert observed == ["in", "in"]
 
 
 def test_long_runs_wait_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:

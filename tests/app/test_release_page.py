@@ -288,8 +288,8 @@ def test_the_slider_reads_the_released_path(app):
     """Any penalty of the path: its coefficients are those of the record, and nothing is spent."""
     go(app, "release")
     do_release(app)
-    (found,) = session(app).releases.values()
-    path = found.released["ridge_path"]
+    (result,) = session(app).releases.values()
+    path = result.released["ridge_path"]
     slider = app.select_slider(key="ridge-lam")
     slider.set_value(slider.options[10] if not isinstance(slider.options[10], str) else float(slider.options[10])).run()
     rows = [frame.value for frame in app.dataframe if list(frame.value.columns)[:1] == ["penalty"]]

@@ -118,7 +118,7 @@ def test_only_curators_have_the_curators_forms(app, files, monkeypatch, role):
 
 
 def box(app, kind, label):
-    return next(found for found in getattr(app, kind) if found.label == label)
+    return next(result for result in getattr(app, kind) if result.label == label)
 
 
 def test_a_curator_works_with_forms(app, files):
@@ -165,7 +165,7 @@ def test_two_people_in_the_app(app, files, monkeypatch):
     app.segmented_control(key="source").set_value("registered").run()
     assert "A second person agrees" in words(app) and "at most 2 rows" in words(app)
     go(app, "release")
-    assert not [found for found in app.number_input if found.label == "Rows that one person may have"]
+    assert not [result for result in app.number_input if result.label == "Rows that one person may have"]
     assert not [button for button in app.button if str(button.key).startswith("go-")]
     app.number_input(key="release-mu").set_value(0.5).run()
     app.button(key="ask-second").click().run()

@@ -12,10 +12,10 @@ from tests.app import walk
 def test_a_short_walk(monkeypatch: pytest.MonkeyPatch, tmp_path, seed: int) -> None:
     """Forty steps anywhere raise nothing."""
     monkeypatch.setenv("PMT_LEDGER", str(tmp_path / "walk.db"))
-    kept = {kind: kind.format_func for kind in (Selectbox, ButtonGroup, Multiselect, SelectSlider)}
+    by_name = {kind: kind.format_func for kind in (Selectbox, ButtonGroup, Multiselect, SelectSlider)}
     try:
         walk.prepared()
         walk.walk(40, seed)
     finally:
-        for kind, own in kept.items():
+        for kind, own in by_name.items():
             kind.format_func = own

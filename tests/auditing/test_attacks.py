@@ -20,15 +20,15 @@ TRIALS = 20_000
 @pytest.mark.parametrize("id", ATTACKS)
 def test_the_published_method_is_refuted(id):
     """The claim fails at the stated confidence, and the counts agree with the exact probabilities (exact test)."""
-    found = attack(id, trials=TRIALS)
-    assert found.wins, found.sentence
-    assert found.without <= (0.03 * TRIALS if id == "iterated-weights" else 0)
+    attacked = attack(id, trials=TRIALS)
+    assert attacked.wins, attacked.sentence
+    assert attacked.without <= (0.03 * TRIALS if id == "iterated-weights" else 0)
     if id != "iterated-weights":  # 80 rounds are not the limit
-        assert binomtest(found.with_row, TRIALS, found.exact[1]).pvalue > FALSE_ALARM
+        assert binomtest(attacked.with_row, TRIALS, attacked.exact[1]).pvalue > FALSE_ALARM
     else:
-        assert abs(found.with_row / TRIALS - found.exact[1]) < 0.02
-    assert "exactly 0 and" in found.sentence
-    assert json.loads(json.dumps(found.as_dict()))["epsilon_lower_bound"] > 1
+        assert abs(attacked.with_row / TRIALS - attacked.exact[1]) < 0.02
+    assert "exactly 0 and" in attacked.sentence
+    assert json.loads(json.dumps(attacked.as_dict()))["epsilon_lower_bound"] > 1
 
 
 @pytest.mark.parametrize("id", ATTACKS)
@@ -36,9 +36,9 @@ def test_the_published_method_is_refuted(id):
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
 def test_the_sound_methods_are_not(id, method, epsilon):
     """Same tables, same event, same claim."""
-    found = attack(id, method, epsilon, TRIALS)
-    assert not found.wins, found.sentence
-    assert found.exact is None
+    attacked = attack(id, method, epsilon, TRIALS)
+    assert not attacked.wins, attacked.sentence
+    assert attacked.exact is None
 
 
 def test_the_symbol_gives_a_device_away():

@@ -37,16 +37,16 @@ def lower_bound(first: np.ndarray, second: np.ndarray, confidence: float = 1 - 1
     return float(stats.norm.ppf(1 - upper[0]) - stats.norm.ppf(upper[1]))
 
 
-def attack(found, tables, see, weaken: float = 1.0) -> float:
+def attack(result, tables, see, weaken: float = 1.0) -> float:
     """Run the mechanism on both tables and look along the direction in which they differ."""
-    seen = []
+    collected = []
     for at, rows in enumerate(tables):
-        mechanism = found.mechanism_on(rows)
+        mechanism = result.mechanism_on(rows)
         released = see(mechanism(SeededNoise(1, at), RUNS))
         quiet = see(mechanism(SeededNoise(1, at), RUNS)).mean(axis=0)
-        seen.append(quiet + weaken * (released - quiet))
-    direction = seen[0].mean(axis=0) - seen[1].mean(axis=0)
-    return lower_bound(seen[0] @ direction, seen[1] @ direction)
+        collected.append(quiet + weaken * (released - quiet))
+    direction = collected[0].mean(axis=0) - collected[1].mean(axis=0)
+    return lower_bound(collected[0] @ direction, collected[1] @ direction)
 
 
 def joint_entries(outcome):
@@ -61,9 +61,9 @@ def test_joint_release_keeps_its_claim_and_is_tight(mu):
     """Orthogonal rows at the radius: the bound stays below mu and above 0.9 mu; 30 % less noise is caught."""
     data = public()
     tables = neighbours(data, *(data.factor @ (1e3 * axis) for axis in np.eye(D + 1)[:2]))
-    found = plan("joint-pmt", data, 10, mu, radius=4.0, response_scale=1.0, passes="1")
-    assert 0.9 * mu < attack(found, tables, joint_entries) <= mu
-    assert attack(found, tables, joint_entries, weaken=0.7) > mu
+    planned = plan("joint-pmt", data, 10, mu, radius=4.0, response_scale=1.0, passes="1")
+    assert 0.9 * mu < attack(planned, tables, joint_entries) <= mu
+    assert attack(planned, tables, joint_entries, weaken=0.7) > mu
 
 
 def test_the_moment_release_keeps_its_claim():
@@ -77,7 +77,7 @@ def test_the_moment_release_keeps_its_claim():
         at = np.triu_indices(D)
         return outcome.statistic[:, at[0], at[1]]
 
-    found = plan("pmt-moment", data, 10, 1.0)
-    assert 0.9 < attack(found, tables, entries) <= 1.0
+    planned = plan("pmt-moment", data, 10, 1.0)
+    assert 0.9 < attack(planned, tables, entries) <= 1.0
     assert 0.5 < attack(plan("pmt-moment", data, 10, 1.0, calibration="papers"), tables, entries) < 0.8
-    assert isinstance(found.measure(tables[0]), Private)
+    assert isinstance(planned.measure(tables[0]), Private)

@@ -25,16 +25,16 @@ NUMBERS = [entry.id for entry in CENTRAL if "gaussian" in entry.families]
 )
 def test_a_person_is_told_apart_no_better_than_claimed(id, rows, rule):
     """A thousand rows against ten others, of the worst kinds: below rows times mu; tight where the method is."""
-    found = audit(id, 0.7, 6_000, people=People.of(rows, rule))
-    assert found.claimed <= rows * 0.7 * (1 + 1e-9) and not found.violated, found.verdict
+    audited = audit(id, 0.7, 6_000, people=People.of(rows, rule))
+    assert audited.claimed <= rows * 0.7 * (1 + 1e-9) and not audited.violated, audited.verdict
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rows", "rule"), [(1, FIRST), (2, FIRST), (1, MEAN)])
 def test_the_attack_on_a_person_comes_near_the_claim(rows, rule):
     """So near that a bound broken by half would show."""
-    found = audit("joint-pmt", 0.7, 20_000, people=People.of(rows, rule), passes="1")
-    assert not found.violated and found.lower_bound > 0.75 * found.claimed
+    audited = audit("joint-pmt", 0.7, 20_000, people=People.of(rows, rule), passes="1")
+    assert not audited.violated and audited.lower_bound > 0.75 * audited.claimed
 
 
 @pytest.mark.slow

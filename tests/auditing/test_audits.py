@@ -34,10 +34,10 @@ TIGHT = {
 @pytest.mark.parametrize("id", SOUND)
 def test_sound_methods_pass(id):
     """No violation at 10,000 runs; where the mechanism is tight the bound comes near the claim."""
-    found = audit(id, 1.0, 10_000)
-    assert not found.violated, found.verdict
-    assert found.lower_bound >= TIGHT.get(id, 0.0)
-    assert found.epsilon_lower_bound <= found.as_dict()["epsilon_claimed"] + 1e-9
+    audited = audit(id, 1.0, 10_000)
+    assert not audited.violated, audited.verdict
+    assert audited.lower_bound >= TIGHT.get(id, 0.0)
+    assert audited.epsilon_lower_bound <= audited.as_dict()["epsilon_claimed"] + 1e-9
 
 
 @pytest.mark.slow
@@ -71,8 +71,8 @@ def test_bounds_from_counts():
     for mu in (0.5, 2.0):
         n = 10**8
         t = mu / 2
-        found = mu_bound(round(n * norm.sf(t)), round(n * norm.cdf(t - mu)), n)
-        assert found == pytest.approx(mu, abs=2e-3) and found < mu
+        bound_found = mu_bound(round(n * norm.sf(t)), round(n * norm.cdf(t - mu)), n)
+        assert bound_found == pytest.approx(mu, abs=2e-3) and bound_found < mu
     assert 0 < mu_bound(0, 0, 1000) < 8
     assert mu_bound(1000, 1000, 1000) == 0
     assert epsilon_bound(10**6, 10**6, 10**7, 0.0) == pytest.approx(math.log(9), abs=0.02)
@@ -94,19 +94,19 @@ def test_power_is_stated_truly():
     assert share(1.0) < 0.1
 
 
-@pytest.mark.parametrize("seen", [0.3, 0.9])
-def test_a_weak_attack_promises_little(seen):
+@pytest.mark.parametrize("detected", [0.3, 0.9])
+def test_a_weak_attack_promises_little(detected):
     """An attack that reaches a share of the claim sees a leak that is larger by as much; no verdict says otherwise."""
 
     def audited(noise):
         def runs(which, trials, stream):
             rng = np.random.default_rng([which, trials, stream])
-            return seen * which + noise * rng.standard_normal((trials, 1))
+            return detected * which + noise * rng.standard_normal((trials, 1))
 
         return audit_of("joint-pmt", 1.0, runs, 20_000, pair="planted")
 
     sound = audited(1.0)
-    assert not sound.violated and sound.smallest == pytest.approx(power(1.0, 20_000) / seen, rel=0.15)
+    assert not sound.violated and sound.smallest == pytest.approx(power(1.0, 20_000) / detected, rel=0.15)
     assert f"mu = {sound.smallest:.3g}" in sound.verdict
     assert audited(1 / (1.1 * sound.smallest)).violated, "what would have shown, and a little more, shows"
     assert not audited(1 / (0.9 * sound.smallest)).violated, "a smaller leak does not"
@@ -124,10 +124,10 @@ def test_the_reference_is_no_published_method():
 
 def test_printed_gamma_shape_loses():
     """E8: the printed shape is attacked beyond its claim, the proved one is not."""
-    claim, found = wrong_shape(200_000)
-    assert found > claim
-    claim, found = wrong_shape(200_000, shape=None)
-    assert found <= claim
+    claim, result = wrong_shape(200_000)
+    assert result > claim
+    claim, result = wrong_shape(200_000, shape=None)
+    assert result <= claim
 
 
 @pytest.mark.slow

@@ -125,9 +125,11 @@ def test_budget_grid_is_even_on_a_log_axis():
 def test_every_sound_method_releases(problem, labels, entry):
     """With secure noise only the missing ledger speaks against it; its record is plain JSON, its cost the budget."""
     problem = suited(entry, problem, labels)
-    found = release(problem, Request(entry.id, Budget(2.0)), SecureNoise())
-    assert found.standing is ReleaseStatus.SOUND or list(map(kind_of, found.standing_reasons)) == [LabReason.UNRECORDED]
-    record = json.loads(json.dumps(found.as_dict()))
+    released = release(problem, Request(entry.id, Budget(2.0)), SecureNoise())
+    assert released.standing is ReleaseStatus.SOUND or list(map(kind_of, released.standing_reasons)) == [
+        LabReason.UNRECORDED
+    ]
+    record = json.loads(json.dumps(released.as_dict()))
     assert record["guarantee"]["mu"] == (0.0 if entry.id == "public-only" else 2.0)
     assert set(record["coefficients"]) == (set(problem.public.names) if entry.gives_coefficients else set())
     assert record["n"] == 2000 and record["public_rows"] == 100
@@ -143,12 +145,12 @@ def test_no_lab_method_releases(problem, labels, entry):
 
 def test_a_seeded_release_says_so(problem):
     """Repeatable noise makes a lab figure, whatever the method's standing."""
-    found = release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(5))
-    assert found.standing is ReleaseStatus.LAB
-    assert "seed" in found.standing_reasons[0]
-    assert found.as_dict()["seed"] == 5
+    released = release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(5))
+    assert released.standing is ReleaseStatus.LAB
+    assert "seed" in released.standing_reasons[0]
+    assert released.as_dict()["seed"] == 5
     again = release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(5))
-    assert np.array_equal(found.coefficients, again.coefficients)
+    assert np.array_equal(released.coefficients, again.coefficients)
 
 
 def test_a_method_of_another_family_is_refused(problem, labels):
@@ -172,8 +174,8 @@ def test_preview_reads_no_private_row(problem, labels):
 
     sealed = seal(problem)
     for entry in methods():
-        found = preview(seal(suited(entry, problem, labels)), Request(entry.id, Budget(1.0)))
-        assert found.guarantee.mu in (0.0, 1.0)
+        result = preview(seal(suited(entry, problem, labels)), Request(entry.id, Budget(1.0)))
+        assert result.guarantee.mu in (0.0, 1.0)
     assert not preview(sealed, Request("joint-pmt", Budget(1.0))).verdict
     assert preview(sealed, Request("joint-pmt", Budget(0.001))).verdict
 

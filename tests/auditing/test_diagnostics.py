@@ -32,12 +32,12 @@ def test_condition_number_after_whitening(kind, seed):
         if np.all(np.count_nonzero(x, axis=0) > 1):
             public = public_from_rows(x, None, (INTERCEPT, *names(8)), "y")
             rows = whiten(public.feature_root, new)
-            found = (
+            result = (
                 predicted_diagnosis(public, 20_000, 0.05).after,
                 conditioning(rows.T @ rows / len(rows)),
                 expected_after(9, 300),
             )
-            logs.append([np.log(each.kappa) for each in found])
+            logs.append([np.log(each.kappa) for each in result])
     guess, exact, gaussian = np.median(logs, axis=0)
     assert abs(guess - exact) < 0.6
     assert (gaussian < exact - 0.2) == (kind != "uniform")
@@ -46,15 +46,15 @@ def test_condition_number_after_whitening(kind, seed):
 def test_gaussian_rows_are_predicted_by_their_law(seed):
     """With few Gaussian rows the condition number is at least that of the Wishart law; the label is public."""
     _, public, _ = make(50, 30, seed)
-    found = predicted_diagnosis(public, 50, 0.05)
-    assert found.label is Label.PUBLIC
-    assert found.after.kappa >= expected_after(10, 30).kappa
-    assert found.rate(0.0) == pytest.approx(1.0)
+    result = predicted_diagnosis(public, 50, 0.05)
+    assert result.label is Label.PUBLIC
+    assert result.after.kappa >= expected_after(10, 30).kappa
+    assert result.rate(0.0) == pytest.approx(1.0)
 
 
 def test_draws_of_the_population_are_second_moments():
     """Their eigenvalues add up to the mean squared length of the rows, and lie about those of the rows' own moment."""
     rows = np.random.default_rng(3).standard_normal((400, 4)) * [1.0, 2.0, 3.0, 4.0]
-    found, own = bootstrapped_after(rows).eigenvalues, np.linalg.eigvalsh(rows.T @ rows / len(rows))
-    assert np.sum(found) == pytest.approx(np.mean(np.sum(rows**2, axis=1)), rel=0.05)
-    assert found == pytest.approx(own, rel=0.1)
+    result, own = bootstrapped_after(rows).eigenvalues, np.linalg.eigvalsh(rows.T @ rows / len(rows))
+    assert np.sum(result) == pytest.approx(np.mean(np.sum(rows**2, axis=1)), rel=0.05)
+    assert result == pytest.approx(own, rel=0.1)

@@ -32,14 +32,14 @@ def peer(low: float, high: float, right: bool):
 
 def test_the_known_fault_is_found():
     """Bounds (0, 5): the sum of squares has no noise, and the claim of epsilon 1 falls."""
-    found = audit_estimator(peer(0.0, 5.0, right=False), PAIR, 1.0, delta=0.0, trials=2000)
-    assert found.violated and found.lower_bound > 3
+    audited = audit_estimator(peer(0.0, 5.0, right=False), PAIR, 1.0, delta=0.0, trials=2000)
+    assert audited.violated and audited.lower_bound > 3
 
 
 def test_the_right_code_is_not_accused():
     """The same with its true sensitivity."""
-    found = audit_estimator(peer(0.0, 5.0, right=True), PAIR, 1.0, delta=0.0, trials=4000)
-    assert not found.violated
+    audited = audit_estimator(peer(0.0, 5.0, right=True), PAIR, 1.0, delta=0.0, trials=4000)
+    assert not audited.violated
 
 
 def test_tables_must_be_neighbours():

@@ -22,12 +22,12 @@ def problem() -> Problem:
 def test_the_whole_run(problem: Problem) -> None:
     """Both methods at every place with all trials; the curator is nearer; the same seed gives the same figures."""
     run = CentralVsLocal(problem, [1.0, 4.0], 3, 1).run()
-    found = run.summaries().reveal(LAB)
-    assert [(s.x, s.trials) for s in found] == [(1.0, 3), (1.0, 3), (4.0, 3), (4.0, 3)]
-    far = {(s.method == LOCAL, s.x): s.error_median for s in found}
+    result = run.summaries().reveal(LAB)
+    assert [(s.x, s.trials) for s in result] == [(1.0, 3), (1.0, 3), (4.0, 3), (4.0, 3)]
+    far = {(s.method == LOCAL, s.x): s.error_median for s in result}
     assert all(far[False, x] < far[True, x] for x in (1.0, 4.0))
     assert run.share == 1.0 and not run.live and not run.step()
-    assert CentralVsLocal(problem, [1.0, 4.0], 3, 1).run().summaries().reveal(LAB) == found
+    assert CentralVsLocal(problem, [1.0, 4.0], 3, 1).run().summaries().reveal(LAB) == result
 
 
 def test_stopped_it_keeps_what_is_done(problem: Problem) -> None:
@@ -36,8 +36,8 @@ def test_stopped_it_keeps_what_is_done(problem: Problem) -> None:
     assert run.step() and run.step()
     run.stop()
     assert not run.step() and not run.live and run.share == 2 / 8
-    found = run.summaries().reveal(LAB)
-    assert [one.trials for one in found] == [1, 1]
+    result = run.summaries().reveal(LAB)
+    assert [one.trials for one in result] == [1, 1]
 
 
 def test_the_whole_picture_comes_before_second_trials(problem: Problem) -> None:

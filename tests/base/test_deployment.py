@@ -29,9 +29,9 @@ NOW = 2e9
 
 def kinds(auth: object, environment: dict[str, str] | None = None, **options: bool) -> set[SettingFault]:
     return {
-        found.kind
-        for found in deployment_problems({"auth": auth}, environment or {}, OPTIONS | options)
-        if found.serious
+        result.kind
+        for result in deployment_problems({"auth": auth}, environment or {}, OPTIONS | options)
+        if result.serious
     }
 
 
@@ -142,8 +142,8 @@ def test_an_address_counts_where_the_provider_vouches_for_it() -> None:
     assert actor_of(claims(email_verified="true"), None, NOW).role is Role.CURATOR
     for said in (False, None, "false", "yes", 1.5, [], [True]):
         for names in (listed, None):
-            found = actor_of(claims(email_verified=said), names, NOW)
-            assert (found.role, found.denied) == (None, Denied.UNVERIFIED), said
+            result = actor_of(claims(email_verified=said), names, NOW)
+            assert (result.role, result.denied) == (None, Denied.UNVERIFIED), said
     assert actor_of(claims(email_verified=None), listed, NOW, trust_email=True).role is Role.CURATOR
     no_email = claims(email=None, email_verified=None)
     assert actor_of(no_email, listed, NOW).role is Role.ANALYST

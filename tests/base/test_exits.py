@@ -123,9 +123,9 @@ def test_no_file_holds_a_planted_value(problem, tmp_path, capsys):
     assert main(["release", *common, *more, "--json"]) == 0
     assert main(["report", "--ledger", str(out / "l.db"), "--key", "k", "--html", str(out / "r.html")]) == 0
     capsys.readouterr()
-    found = [path for path in out.rglob("*") if path.is_file()]
-    assert len(found) >= 4
-    for path in found:
+    collected = [path for path in out.rglob("*") if path.is_file()]
+    assert len(collected) >= 4
+    for path in collected:
         assert not planted(path.read_bytes().decode("latin-1")), path
 
 

@@ -40,7 +40,7 @@ def test_a_record_keeps_a_triangle(d, seed):
     """Of a triangular matrix all of it, of a symmetric one all that tells it; another number of values is an error."""
     lower = np.tril(np.random.default_rng(seed).standard_normal((d, d)))
     assert np.array_equal(from_lower_triangle(lower_triangle(lower), d), lower)
-    whole = lower + np.tril(lower, -1).T
-    assert np.array_equal(symmetric_from_lower(from_lower_triangle(lower_triangle(whole), d)), whole)
+    complete = lower + np.tril(lower, -1).T
+    assert np.array_equal(symmetric_from_lower(from_lower_triangle(lower_triangle(complete), d)), complete)
     with pytest.raises(ValueError):
         from_lower_triangle([0.0] * (d * (d + 1) // 2 + 1), d)

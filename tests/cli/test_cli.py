@@ -47,38 +47,38 @@ def test_methods(capsys):
 
 def test_convert(capsys):
     """All units from any one."""
-    found = run(capsys, "convert", "--mu", "1", "--delta", "1e-6")
-    assert found["rho"] == 0.5
-    back = run(capsys, "convert", "--epsilon", str(found["epsilon"]), "--delta", "1e-6")
+    result = run(capsys, "convert", "--mu", "1", "--delta", "1e-6")
+    assert result["rho"] == 0.5
+    back = run(capsys, "convert", "--epsilon", str(result["epsilon"]), "--delta", "1e-6")
     assert back["mu"] == pytest.approx(1.0)
     assert run(capsys, "convert", "--rho", "0.5")["mu"] == pytest.approx(1.0)
 
 
 def test_release(capsys, files):
     """The record has the keys of the contract, for every coefficient."""
-    found = run(capsys, "release", *tables(files), "--method", "joint-pmt", "--mu", "1")
+    result = run(capsys, "release", *tables(files), "--method", "joint-pmt", "--mu", "1")
     keys = {"method", "coefficients", "bands", "guarantee", "parameters", "n", "public_rows", "standing"}
-    assert keys <= set(found)
-    assert set(found["coefficients"]) == {"(intercept)", "x1", "x2", "x3", "x4"} == set(found["bands"])
-    for band in found["bands"].values():
+    assert keys <= set(result)
+    assert set(result["coefficients"]) == {"(intercept)", "x1", "x2", "x3", "x4"} == set(result["bands"])
+    for band in result["bands"].values():
         assert {"privacy", "sampling", "low", "high"} <= set(band)
         assert band["low"] < band["high"]
-    assert set(found["guarantee"]) == {"mu", "rho", "epsilon", "delta", "neighbours"}
-    assert (found["n"], found["public_rows"], found["standing"]) == (1500, 100, "sound")
+    assert set(result["guarantee"]) == {"mu", "rho", "epsilon", "delta", "neighbours"}
+    assert (result["n"], result["public_rows"], result["standing"]) == (1500, 100, "sound")
 
 
 def test_release_in_other_units_and_with_parameters(capsys, files):
     """--rho and --epsilon are totals; --set reaches the method; --seed makes a repeatable lab figure."""
-    found = run(
+    result = run(
         capsys, "release", *tables(files), "--method", "pmt-ridge", "--rho", "2", "--set", "lam=0.5", "--seed", "3"
     )
-    assert found["guarantee"]["mu"] == pytest.approx(2.0)
-    assert found["parameters"]["lam"] == 0.5
-    assert (found["standing"], found["seed"]) == ("lab", 3)
+    assert result["guarantee"]["mu"] == pytest.approx(2.0)
+    assert result["parameters"]["lam"] == 0.5
+    assert (result["standing"], result["seed"]) == ("lab", 3)
     same = run(
         capsys, "release", *tables(files), "--method", "pmt-ridge", "--rho", "2", "--set", "lam=0.5", "--seed", "3"
     )
-    assert same["coefficients"] == found["coefficients"]
+    assert same["coefficients"] == result["coefficients"]
     other = run(capsys, "release", *tables(files), "--method", "pmt-ridge", "--epsilon", "1", "--delta", "1e-6")
     assert other["guarantee"]["epsilon"] == pytest.approx(1.0)
     assert other["guarantee"]["delta"] == 1e-6
@@ -113,8 +113,8 @@ def test_moment_matrix_and_choices(capsys, files):
         "--target",
         "y",
     ]
-    found = run(capsys, "release", *moment, "--method", "joint-pmt", "--mu", "1", "--family", "gaussian")
-    assert found["public_rows"] == 100 and len(found["coefficients"]) == 5
+    result = run(capsys, "release", *moment, "--method", "joint-pmt", "--mu", "1", "--family", "gaussian")
+    assert result["public_rows"] == 100 and len(result["coefficients"]) == 5
     few = run(
         capsys, "release", *tables(files), "--method", "joint-pmt", "--mu", "1", "--features", "x2,x1", "--no-intercept"
     )
@@ -130,12 +130,12 @@ def test_a_number_of_public_rows_beside_a_public_table_is_refused(files):
 
 def test_describe_and_compare(capsys, files):
     """Curator-only figures say so; keys as in the contract."""
-    found = run(capsys, "describe", *tables(files))
-    assert found["label"] == "private, curator only"
+    result = run(capsys, "describe", *tables(files))
+    assert result["label"] == "private, curator only"
     for side in ("before", "after"):
-        assert {"kappa", "kappa_bar", "lambda_min"} == set(found[side])
-    assert found["after"]["kappa"] < found["before"]["kappa"]
-    assert {"radius", "truncation_rate"} <= set(found)
+        assert {"kappa", "kappa_bar", "lambda_min"} == set(result[side])
+    assert result["after"]["kappa"] < result["before"]["kappa"]
+    assert {"radius", "truncation_rate"} <= set(result)
     arguments = ["--methods", "joint-pmt,pmt-ridge", "--mu", "0.5,2", "--trials", "20", "--scale", "z", "--seed", "1"]
     compared = run(capsys, "compare", *tables(files), *arguments)
     assert len(compared["rows"]) == 4
@@ -155,11 +155,11 @@ def test_text_output(capsys, files, id):
 @pytest.mark.slow
 def test_selections_of_paper_d_on_a_table_of_ones_own(files, capsys):
     """``select``: what each procedure keeps at each Lambda, private figures; a refusal elsewhere leads to it."""
-    found = run(capsys, "select", *tables(files), "--epsilon", "2", "--trials", "3", "--Lambda", "4")
-    assert found["label"].startswith("private") and found["lam"] == 5.0 and found["trials"] == 3
-    assert {"NAPP-ERM (lab)", "NAPP-VS (lab)", "NAPP-VS+ (lab)", "dp-erm", "without privacy"} <= set(found["kept"])
-    assert all(len(share) == len(found["names"]) for share in found["kept"].values())
-    assert all(len(count) == len(found["lams"]) for count in found["counts"].values())
+    result = run(capsys, "select", *tables(files), "--epsilon", "2", "--trials", "3", "--Lambda", "4")
+    assert result["label"].startswith("private") and result["lam"] == 5.0 and result["trials"] == 3
+    assert {"NAPP-ERM (lab)", "NAPP-VS (lab)", "NAPP-VS+ (lab)", "dp-erm", "without privacy"} <= set(result["kept"])
+    assert all(len(share) == len(result["names"]) for share in result["kept"].values())
+    assert all(len(count) == len(result["lams"]) for count in result["counts"].values())
     for id in ("napp-erm", "napp-vs", "napp-vs-plus"):
         assert main(["compare", *tables(files), "--methods", id, "--mu", "1", "--trials", "1"]) == 2
         assert "select" in capsys.readouterr().err

@@ -66,8 +66,8 @@ def test_no_two_files_of_a_call_are_one(ask, more, capsys):
     made that is called as standard input is."""
     Path("part.parquet").write_bytes(b"")
     named = [option for option in ("--ledger", "--private") if option in more]
-    kept = [word for at, word in enumerate(ask) if not {word, ask[at - 1]} & set(named)]
-    refused([*kept, *more], capsys)
+    collected = [word for at, word in enumerate(ask) if not {word, ask[at - 1]} & set(named)]
+    refused([*collected, *more], capsys)
 
 
 @pytest.mark.parametrize("ledger", [None, "l.db"])
@@ -111,8 +111,8 @@ def test_what_is_said_twice_is_refused(ask, more, capsys):
 )
 def test_an_empty_value_is_not_the_default(ask, option, capsys):
     """A script whose variable is empty said --person "" and got a release that protects a row."""
-    kept = [word for at, word in enumerate(ask) if option not in (word, ask[at - 1])]
-    assert option in refused([*kept, option, ""], capsys)
+    collected = [word for at, word in enumerate(ask) if option not in (word, ask[at - 1])]
+    assert option in refused([*collected, option, ""], capsys)
 
 
 SCHEMA = {"columns": [{"name": "a", "kind": "number"}, {"name": "y"}], "dialect": {"row_names": False}}
@@ -133,10 +133,10 @@ def replaced(fields, value):
 def test_a_file_of_instructions_is_taken_or_one_short_sentence(ask, option, value, capsys):
     """A schema whose row_names were no truth value ended in a traceback, or after the spend."""
     sound = SCHEMA if option == "--schema" else {"method": "pmt-ridge", "mu": 0.1, "parameters": {"radius": 1}}
-    kept = [word for at, word in enumerate(ask) if not {word, ask[at - 1]} & {"--ledger", "--dataset"}]
+    collected = [word for at, word in enumerate(ask) if not {word, ask[at - 1]} & {"--ledger", "--dataset"}]
     for fields in replaced(sound, value):
         Path("given.json").write_text(json.dumps(fields))
-        assert main([*kept, "--lab", option, "given.json"]) in (OK, BAD_INPUT), fields
+        assert main([*collected, "--lab", option, "given.json"]) in (OK, BAD_INPUT), fields
         said = capsys.readouterr()
         assert len(said.err) < 1000 and said.err.count("\n") <= 1
 

@@ -150,28 +150,28 @@ def test_a_plan_shows_the_recommended_method_first(files, capsys):
     assert main(asked) == OK
     short = capsys.readouterr().out
     assert main([*asked, "--all"]) == OK
-    whole = capsys.readouterr().out
-    assert short.splitlines()[1].startswith("joint-pmt") and len(whole.splitlines()) > len(short.splitlines())
+    complete = capsys.readouterr().out
+    assert short.splitlines()[1].startswith("joint-pmt") and len(complete.splitlines()) > len(short.splitlines())
     assert len({line.split()[0] for line in short.splitlines()[1:] if "0." in line and "1 " in line}) >= 3
     assert main([*asked, "--json"]) == OK
-    found = json.loads(capsys.readouterr().out)
-    assert found["recommended"] == "joint-pmt" == found["rows"][0]["method"]
-    assert len({row["method"] for row in found["rows"]}) > 3
+    fields = json.loads(capsys.readouterr().out)
+    assert fields["recommended"] == "joint-pmt" == fields["rows"][0]["method"]
+    assert len({row["method"] for row in fields["rows"]}) > 3
 
 
 def test_a_plan_is_that_of_the_parameters_that_a_release_will_have(files, capsys):
     """``--set`` holds for the method alone; one that it does not have is refused before anything is predicted."""
     asked = ["plan", *files[2:], "--target", "y", "--private-rows", "400", "--mu", "1", "--json"]
-    found = {}
+    by_name = {}
     for passes in ("auto", "1"):
         assert main([*asked, "--set", f"passes={passes}", "--coefficient", "a", "--width", "0.5"]) == OK
-        found[passes] = json.loads(capsys.readouterr().out)
+        by_name[passes] = json.loads(capsys.readouterr().out)
     assert main(asked) == OK
     by_default = json.loads(capsys.readouterr().out)
-    mine = {passes: [row for row in one["rows"] if row["method"] == "joint-pmt"] for passes, one in found.items()}
-    others = [[row for row in one["rows"] if row["method"] != "joint-pmt"] for one in found.values()]
+    mine = {passes: [row for row in one["rows"] if row["method"] == "joint-pmt"] for passes, one in by_name.items()}
+    others = [[row for row in one["rows"] if row["method"] != "joint-pmt"] for one in by_name.values()]
     assert mine["auto"] == [row for row in by_default["rows"] if row["method"] == "joint-pmt"] != mine["1"]
-    assert others[0] == others[1] and found["1"]["budget_for_width"] != found["auto"]["budget_for_width"]
+    assert others[0] == others[1] and by_name["1"]["budget_for_width"] != by_name["auto"]["budget_for_width"]
     assert main([*asked, "--set", "nonsense=1"]) == BAD_INPUT
     assert "no parameter 'nonsense'" in capsys.readouterr().err
 

@@ -140,29 +140,29 @@ def test_the_ledger_is_asked_before_a_private_row_is_read(folder, monkeypatch):
 
 def test_whole_numbers_of_400_digits(tmp_path, capsys):
     """In every field of a record, a device's configuration, a request and a schema: one sentence."""
-    huge, kept = 10**400, tmp_path / "kept.json"
+    huge, remaining = 10**400, tmp_path / "kept.json"
     tables = []
     for name, rows in (("p", 120), ("b", 60)):
         lines = [f"{math.sin(7 * i + rows):.4f},{math.cos(3 * i):.4f},{math.sin(i * i):.4f}" for i in range(rows)]
         (tmp_path / name).write_text("\n".join(["a,b,y", *lines]))
         tables += ["--private" if name == "p" else "--public", str(tmp_path / name)]
     asked = ["release", *tables, "--target", "y", "--lab", "--method", "joint-pmt", "--mu", "1", "--json"]
-    assert main([*asked, "--out", str(kept)]) == 0
-    record = json.loads(kept.read_text())
+    assert main([*asked, "--out", str(remaining)]) == 0
+    record = json.loads(remaining.read_text())
     local = ["local", "configure", "--public", str(tmp_path / "b"), "--target", "y", "--family", "gaussian"]
     assert main([*local, "--people", "100", "--epsilon", "4", "--out", str(tmp_path / "device")]) == 0
     device = json.loads((tmp_path / "device").read_text())
     request = {"method": "joint-pmt", "mu": 1.0, "parameters": {}, "delta": 1e-6}
     schema = {"columns": [{"name": "a", "kind": "number"}]}
     commands = [
-        (record, ["report", "--release", str(kept), "--html", str(tmp_path / "r.html")]),
-        (device, ["local", "randomize", "--config", str(kept), "--rows", str(tmp_path / "p")]),
-        (request, ["release", *tables, "--target", "y", "--lab", "--config", str(kept)]),
-        (schema, ["describe", *tables, "--target", "y", "--schema", str(kept)]),
+        (record, ["report", "--release", str(remaining), "--html", str(tmp_path / "r.html")]),
+        (device, ["local", "randomize", "--config", str(remaining), "--rows", str(tmp_path / "p")]),
+        (request, ["release", *tables, "--target", "y", "--lab", "--config", str(remaining)]),
+        (schema, ["describe", *tables, "--target", "y", "--schema", str(remaining)]),
     ]
     for fields, command in commands:
         for name in fields:
-            kept.write_text(json.dumps({**fields, name: huge}))
+            remaining.write_text(json.dumps({**fields, name: huge}))
             capsys.readouterr()
             assert main(command) == 2, (command[0], name)
             assert "program itself" not in capsys.readouterr().err

@@ -131,9 +131,9 @@ def test_a_report_vouches_only_for_what_the_ledger_holds(ask, tmp_path, capsys):
     assert main([*ask, "--json", "--out", str(record)]) == 0
     assert main(["report", "--release", str(record), "--html", str(page)]) == 0
     assert "This report may be published" in page.read_text()
-    found = json.loads(record.read_text())
-    found["coefficients"]["a"] += 1
-    record.write_text(json.dumps(found))
+    fields = json.loads(record.read_text())
+    fields["coefficients"]["a"] += 1
+    record.write_text(json.dumps(fields))
     assert main(["report", "--release", str(record), "--html", str(page)]) == 0
     assert "This report may be published" not in page.read_text() and "does not contain this record" in page.read_text()
     capsys.readouterr()
@@ -164,5 +164,5 @@ def test_the_terminal_gets_no_escape_code(ask, capsys):
     assert main([*ask, "--features", "c\x1b[31m"]) == 2
     assert main([*ask, "--dataset", "d", "--purpose", "\x1b[31m"]) == 0
     assert main(["ledger", "show"]) == 0
-    found = capsys.readouterr()
-    assert "\x1b" not in found.out + found.err and "x1b[31m" in found.err and "\\x1b[31m" in found.out
+    printed = capsys.readouterr()
+    assert "\x1b" not in printed.out + printed.err and "x1b[31m" in printed.err and "\\x1b[31m" in printed.out

@@ -31,13 +31,13 @@ def serious(page: Page, where: str) -> Iterator[tuple[str, str, str]]:
 def test_no_serious_finding(page: Page, server: str, theme: str) -> None:
     """WCAG A and AA, serious and critical; every page has its own title."""
     page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-    found, titles = [], set()
+    result, titles = [], set()
     for path in PAGES:
         name = path.rsplit("/", 1)[1].removesuffix(".py")
         page.goto(f"{server}/{'' if name == 'start' else name}")
-        found += serious(page, name)
+        result += serious(page, name)
         titles.add(page.title())
-    assert not found
+    assert not result
     assert len(titles) == len(PAGES)
 
 
@@ -45,7 +45,7 @@ def test_no_serious_finding(page: Page, server: str, theme: str) -> None:
 def test_no_serious_finding_after_a_release(page: Page, server: str, theme: str) -> None:
     """The same where results are shown: a release, and an opened moment with its questions."""
     page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-    found = []
+    collected = []
     for name, shown in (("release", "Take it with you"), ("explore", "Models shown")):
         page.goto(f"{server}/{name}")
         settled(page)
@@ -53,5 +53,5 @@ def test_no_serious_finding_after_a_release(page: Page, server: str, theme: str)
         settled(page)
         page.get_by_test_id("stMain").get_by_role("button", name="Compute a lab figure", exact=True).click()
         expect(page.get_by_role("heading", name=shown).first).to_be_visible()
-        found += serious(page, f"{name}, released")
-    assert not found
+        collected += serious(page, f"{name}, released")
+    assert not collected

@@ -32,7 +32,7 @@ def server(tmp_path: Path) -> Iterator[str]:
         yield started.url
 
 
-def found(pid: int) -> int:
+def occurrences(pid: int) -> int:
     """Return how often the planted value is in a process's own memory, as text or as a number."""
     count = 0
     with Path(f"/proc/{pid}/maps").open() as maps, Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
@@ -78,9 +78,9 @@ def upload(page: Page, server: str) -> None:
 def test_nothing_of_an_upload_is_left(page: Page, server: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Five megabytes of one value: not one copy is in the server's memory afterwards."""
     pid = process_of(server)
-    assert found(pid) == 0
+    assert occurrences(pid) == 0
     upload(page, server)
-    assert found(pid) > 200_000, "the search could not fail"
+    assert occurrences(pid) > 200_000, "the search could not fail"
     if way == "delete":
         page.get_by_role("button", name="Delete my data", exact=True).click()
         expect(page.get_by_text("Synthetic demo").first).to_be_visible()
@@ -90,7 +90,7 @@ def test_nothing_of_an_upload_is_left(page: Page, server: str, way: str, monkeyp
     # Deleted: free after the run, and written over on the timer. Left: seconds to come back, and the timer. The limit
     # ends what never forgets.
     until = time.monotonic() + 15 * (COMES_BACK + _EVERY)
-    while (left := found(pid)) and time.monotonic() < until:
+    while (left := occurrences(pid)) and time.monotonic() < until:
         time.sleep(1)
     assert left == 0, f"{left} copies are left"
 

@@ -51,9 +51,9 @@ class Team(Server):
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[Provider]:
-    found = Provider(PEOPLE)
-    yield found
-    found.close()
+    result = Provider(PEOPLE)
+    yield result
+    result.close()
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +65,12 @@ def team(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Iterat
     cleo = Actor("cleo@example.org", Role.CURATOR)
     book = Ledger(str(folder / "ledger.db"))
     register(cleo, book, "survey", str(folder / "p.csv"), public=str(folder / "b.csv"), cap=2.0, second=True)
-    found = Team(folder, provider)
+    result = Team(folder, provider)
     try:
-        yield found
-        assert "Traceback" not in found.log.read_text()
+        yield result
+        assert "Traceback" not in result.log.read_text()
     finally:
-        found.stop()
+        result.stop()
 
 
 @pytest.fixture

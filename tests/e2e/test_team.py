@@ -37,14 +37,14 @@ def shared(postgres: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def servers(shared: str, tmp_path: Path) -> Iterator[list[Server]]:
-    found = []
+    collected = []
     try:
         for name in ("one", "two"):
             (tmp_path / name).mkdir()
-            found.append(Server(tmp_path / name, ledger=shared))
-        yield found
+            collected.append(Server(tmp_path / name, ledger=shared))
+        yield collected
     finally:
-        for server in found:
+        for server in collected:
             server.stop()
 
 

@@ -83,8 +83,8 @@ _PLACES: dict[str, Place] = {}
 def test_nothing_private_is_left_behind(page: Page, server: str, tmp_path: Path) -> None:
     """Upload, release, downloads, the Budget page, the report: the value is in no file, log, page, address or store."""
     place = _PLACES[server]
-    seen = [tmp_path / "seen"]
-    seen[0].mkdir()
+    collected = [tmp_path / "seen"]
+    collected[0].mkdir()
     addresses: list[str] = []
     page.on("request", lambda request: addresses.append(request.url))
     upload(page, server)
@@ -95,7 +95,7 @@ def test_nothing_private_is_left_behind(page: Page, server: str, tmp_path: Path)
     for name in ("Record (JSON)", "Coefficients (CSV)", "Configuration (JSON)"):
         with page.expect_download() as download:
             page.get_by_role("button", name=name, exact=True).click()
-        download.value.save_as(seen[0] / name)
+        download.value.save_as(collected[0] / name)
     page.get_by_role("link", name="Budget", exact=True).click()
     settled(page)
     pages.append(page.content())
@@ -106,16 +106,16 @@ def test_nothing_private_is_left_behind(page: Page, server: str, tmp_path: Path)
             pages.append(page.content())
         with page.expect_download() as download:
             page.get_by_role("button", name=name, exact=True).click()
-        download.value.save_as(seen[0] / name)
+        download.value.save_as(collected[0] / name)
     pages.append(
         page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, location.href])")
     )
-    found = place.files() + list(seen[0].iterdir())
-    assert {"server.log", "ledger.db", "Record (JSON)", "Report (HTML)"} <= {path.name for path in found}
+    result = place.files() + list(collected[0].iterdir())
+    assert {"server.log", "ledger.db", "Record (JSON)", "Report (HTML)"} <= {path.name for path in result}
     assert (place.home / "server.log").stat().st_size > 1000, "the log is on, at its most talkative"
-    assert json.loads((seen[0] / "Record (JSON)").read_text())["n"] == 800
+    assert json.loads((collected[0] / "Record (JSON)").read_text())["n"] == 800
     for sign in SIGNS:
-        for path in found:
+        for path in result:
             assert sign not in path.read_bytes(), path
         for text in pages + addresses:
             assert sign.decode(errors="ignore").replace("\x00", "") not in text

@@ -98,10 +98,10 @@ def test_iterations_realize_the_target_and_printed_ones_more(kind, gamma, seed):
     for printed, factor in ((False, 1.0), (True, 2 / (2 - gamma))):
         target = Target(kind=kind, lam=lam, gamma=gamma, printed=printed)
         theta = iterate(data, np.zeros((1, 4)), [target], 2000).theta[0]
-        kept = theta != 0
+        remaining = theta != 0
         slope = x.T @ loss.first(x @ theta, y)
         wanted = factor * lam * (2 - gamma) * np.sign(theta) * np.abs(theta) ** (1 - gamma)
-        assert np.allclose(slope[kept], -wanted[kept], atol=2e-3)
+        assert np.allclose(slope[remaining], -wanted[remaining], atol=2e-3)
         if gamma == 1.0:
             direct = minimize(data, Penalty.of(np.zeros((1, 4)), 1e-9, 0.0, factor * lam), 1e-8).theta[0]
             assert np.allclose(theta, direct, atol=2e-3)
@@ -118,7 +118,7 @@ def test_a_stack_of_targets_has_the_weights_of_each():
         for printed in (True, False)
     ]
     together = TargetStack.of(targets).weights(np.tile(theta, (len(targets), 1)))
-    for target, found in zip(targets, together, strict=True):
+    for target, result in zip(targets, together, strict=True):
         size = np.maximum(np.abs(theta), 1e-8)
         gamma = 1.5 if target.kind == "bridge" else 1.0
         factor = 1.0 if target.printed else 1 - gamma / 2
@@ -126,7 +126,7 @@ def test_a_stack_of_targets_has_the_weights_of_each():
         own = square if target.kind == "ridge" else factor * 2.0 / size**gamma + square
         larger = target.moor or target.kind == "ridge"
         wanted = np.maximum(own, target.floor) if larger else own + target.floor
-        assert np.allclose(found, wanted, rtol=1e-12) and np.array_equal(found, target.weights(theta[None])[0])
+        assert np.allclose(result, wanted, rtol=1e-12) and np.array_equal(result, target.weights(theta[None])[0])
         first = max(square, target.floor) if larger else square + target.floor
         assert np.allclose(target.weights(None, 3), first) and target.weights(None, 3).shape == (3,)
 
@@ -154,9 +154,9 @@ def test_variable_selection_with_positive_noise_is_a_random_lasso(seed):
     data = Data(loss, x, y)
     b = np.array([[2.0, 1.0, 0.5, 3.0]])
     direct = minimize(data, Penalty.of(np.zeros((1, 4)), 2.0, 0.0, b), 1e-9).theta[0]
-    found = iterate(data, b, [Target(kind="ridge", lam=1.0, floor=1.0)], 400, absolute=True).theta[0]
-    kept = direct != 0
-    assert np.allclose(found[kept], direct[kept], atol=1e-4)
+    result = iterate(data, b, [Target(kind="ridge", lam=1.0, floor=1.0)], 400, absolute=True).theta[0]
+    remaining = direct != 0
+    assert np.allclose(result[remaining], direct[remaining], atol=1e-4)
     empty = iterate(data, np.full((1, 4), 1e4), [Target(kind="lasso", lam=0.1, floor=1.0)], 80, absolute=True)
     assert np.all(empty.theta == 0)
 
@@ -181,9 +181,9 @@ def test_the_proved_share_has_its_own_r():
     for r in (0.2, 0.5, 0.8):
         zeta3 = 1.7
         floor = zeta3 / (2 * (1 - r) * epsilon)
-        found = retrieved_share(weights, floor, epsilon, "proved", share=r)[0]
+        result = retrieved_share(weights, floor, epsilon, "proved", share=r)[0]
         rest = (1 - r) * epsilon
-        assert found == pytest.approx(max(1 - math.log(1 + zeta3 / 6) / rest, 0))
+        assert result == pytest.approx(max(1 - math.log(1 + zeta3 / 6) / rest, 0))
 
 
 def test_recycling_raises_the_modulus_and_shrinks_the_noise(seed):
@@ -195,11 +195,11 @@ def test_recycling_raises_the_modulus_and_shrinks_the_noise(seed):
     first = iterate(data, b, targets, 40)
     counted = np.where(first.weights > 1 + 1e-9, first.weights, np.inf).min(axis=1)
     share = retrieved_share(first.weights, 1.0, 1.0, "example")
-    found = run_with_recycling(data, b, targets, 1.0, share=0.5, passes=1, rounds=40)
-    assert np.all(share > 0) and np.all(found.weights >= counted[:, None] * (1 - 1e-12))
+    result = run_with_recycling(data, b, targets, 1.0, share=0.5, passes=1, rounds=40)
+    assert np.all(share > 0) and np.all(result.weights >= counted[:, None] * (1 - 1e-12))
     smaller = b * (0.5 / (0.5 + 0.5 * share))[:, None]
     again = iterate(data, smaller, [Target(kind="lasso", lam=30.0, floor=float(c)) for c in counted], 40)
-    assert np.allclose(found.theta, again.theta)
+    assert np.allclose(result.theta, again.theta)
     displayed = retrieved_share(first.weights, 1.0, 1.0, "displayed")
     least = first.weights.min(axis=1)
     literally = run_with_recycling(
@@ -208,7 +208,9 @@ def test_recycling_raises_the_modulus_and_shrinks_the_noise(seed):
     assert np.all(displayed >= 0.5) and np.all(literally.weights[[0, 2]] >= least[[0, 2], None] * (1 - 1e-12))
     smaller = b * (0.5 / (0.5 + 0.5 * displayed))[:, None]
     again = iterate(data, smaller, [Target(kind="lasso", lam=30.0, floor=float(c)) for c in least], 40)
-    assert np.allclose(literally.theta[[0, 2]], again.theta[[0, 2]]) and np.allclose(literally.theta[1], found.theta[1])
+    assert np.allclose(literally.theta[[0, 2]], again.theta[[0, 2]]) and np.allclose(
+        literally.theta[1], result.theta[1]
+    )
     many, more = (run_with_recycling(data, b, targets, 1.0, share=0.5, passes=k, rounds=40) for k in (6, 12))
     assert np.allclose(many.theta, more.theta, atol=1e-3)
 
@@ -226,13 +228,13 @@ def test_rounds_by_a_model_of_the_losses_end_where_rounds_by_the_losses_do(loss,
 
     monkeypatch.setattr(Data, "derivatives", counted)
     for absolute in (False, True):
-        targets, found, read = [Target(kind="lasso", lam=5.0, floor=1.0)], [], []
+        targets, result, read = [Target(kind="lasso", lam=5.0, floor=1.0)], [], []
         for share in (0.1, 0.0):
             monkeypatch.setattr(augment, "_SLIGHT_CURVATURE", share)
             asked.clear()
-            found.append(iterate(data, b, targets, 60, absolute=absolute).theta)
+            result.append(iterate(data, b, targets, 60, absolute=absolute).theta)
             read.append(sum(asked))
-        assert np.allclose(found[0], found[1], atol=1e-4) and read[0] < read[1], read
+        assert np.allclose(result[0], result[1], atol=1e-4) and read[0] < read[1], read
 
 
 def test_the_literal_algorithm_is_near_its_limit(seed):
@@ -255,6 +257,6 @@ def test_a_fit_has_the_derivatives_where_it_ended(kind, seed):
     x, y = rows(loss, 200, 4, seed)
     data, b = Data(loss, x, y), 10 * np.random.default_rng(seed).standard_normal((5, 4))
     ridge = np.array([1e-3, 1e-1, 1.0, 10.0, 1e4])[:, None] + 0 * b
-    found = minimize(data, Penalty.of(b, ridge, 0.0, 0.1), 1e-8)
-    for known, there in zip(found.derivatives, data.derivatives(found.theta), strict=True):
+    minimizers = minimize(data, Penalty.of(b, ridge, 0.0, 0.1), 1e-8)
+    for known, there in zip(minimizers.derivatives, data.derivatives(minimizers.theta), strict=True):
         assert np.allclose(known, there, rtol=1e-9, atol=1e-9)

@@ -90,10 +90,10 @@ def test_coordinates_that_pull_at_each_other_end(monkeypatch):
     for sign in (1.0, -1.0):
         data = Data(losses.HINGE, x, np.full(1000, (1 + sign) / 2))
         penalty = Penalty.of(np.array([[0.3, -0.1, 0.2]]), 2e-3, 0.0, 0.1)
-        found = minimize(data, penalty, 1e-9)
-        gradient, _ = data.derivatives(found.theta)
-        gradient += penalty.linear + penalty.ridge * found.theta
-        assert np.linalg.norm(shortest_subgradient(gradient, found.theta, penalty.lasso)) <= 1e-9
+        minimizers = minimize(data, penalty, 1e-9)
+        gradient, _ = data.derivatives(minimizers.theta)
+        gradient += penalty.linear + penalty.ridge * minimizers.theta
+        assert np.linalg.norm(shortest_subgradient(gradient, minimizers.theta, penalty.lasso)) <= 1e-9
         assert 0 < calls[0] <= MOST
 
 

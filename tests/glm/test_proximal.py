@@ -13,7 +13,7 @@ def test_the_step_is_the_minimizer(seed):
     rng = np.random.default_rng(seed)
     a = rng.standard_normal((3, 3))
     root, sharp, v = a @ a.T + np.eye(3), np.array([0.5, 0.0, 3.0]), rng.standard_normal((2, 3))
-    found = Proximal.of(root, sharp).step(v)
+    result = Proximal.of(root, sharp).step(v)
     back = np.linalg.inv(root)
 
     for k in range(2):
@@ -23,7 +23,7 @@ def test_the_step_is_the_minimizer(seed):
             return np.sum((theta - v[k]) ** 2) / 2 + sharp @ (z[:3] + z[3:])
 
         best = minimize(price, np.ones(6), bounds=[(0, None)] * 6, options={"ftol": 1e-15, "gtol": 1e-10}).fun
-        mine = np.sum((found[k] - v[k]) ** 2) / 2 + sharp @ np.abs(root @ found[k])
+        mine = np.sum((result[k] - v[k]) ** 2) / 2 + sharp @ np.abs(root @ result[k])
         assert mine <= best + 1e-7
     soft = Proximal.of(np.eye(3), sharp).step(v)
     assert np.allclose(soft, np.sign(v) * np.maximum(np.abs(v) - sharp, 0))

@@ -130,7 +130,7 @@ def tried(path: Path) -> bool:
 @pytest.mark.slow
 def test_no_spend_on_a_damaged_file(original, tmp_path):
     """Bytes, blocks, pages, tails, rows: what was changed takes no spend, cap or record, and says so in a sentence."""
-    whole = original.read_bytes()
+    complete = original.read_bytes()
     ways = [bytes_flipped, block_zeroed, cut_short, pages_swapped, grown, None]
     damaged = 0
     for number in range(2 * CORRUPTIONS):
@@ -139,10 +139,10 @@ def test_no_spend_on_a_damaged_file(original, tmp_path):
         if way is None:
             edited(path, chance)
         else:
-            data = bytearray(whole)
+            data = bytearray(complete)
             way(data, chance)
             path.write_bytes(data)
-        if path.read_bytes() == whole:
+        if path.read_bytes() == complete:
             continue
         damaged += 1
         assert not tried(path), f"corruption {number} took a spend"
@@ -276,8 +276,8 @@ def test_threads_that_note_at_once_never_leave_half_a_note(tmp_path, monkeypatch
         return beside.head()
 
     with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(note, range(1, 400)))
-    assert all(int(head.hash) == head.seq for head in found) and beside.head().seq == 399
+        items = list(pool.map(note, range(1, 400)))
+    assert all(int(head.hash) == head.seq for head in items) and beside.head().seq == 399
 
 
 def free_page(data: bytes) -> int:

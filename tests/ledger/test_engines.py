@@ -85,14 +85,14 @@ def test_the_tables_are_those_that_sqlalchemy_made(url):  # noqa: F811
     Ledger(url).cap("survey", 1.0)
     target = url.replace("postgresql://", "postgresql+psycopg://") if "://" in url else f"sqlite:///{url}"
     outside = sql.create_engine(target)
-    found = sql.inspect(outside)
+    result = sql.inspect(outside)
     for table in (EVENTS, VERSION):
-        columns = {c["name"]: (str(c["type"]), c["nullable"]) for c in found.get_columns(table.name)}
+        columns = {c["name"]: (str(c["type"]), c["nullable"]) for c in result.get_columns(table.name)}
         assert columns == {c.name: (str(c.type), c.nullable) for c in table.columns}
-    assert found.get_pk_constraint("pmt_events")["constrained_columns"] == ["seq"]
-    (unique,) = found.get_unique_constraints("pmt_events")
+    assert result.get_pk_constraint("pmt_events")["constrained_columns"] == ["seq"]
+    (unique,) = result.get_unique_constraints("pmt_events")
     assert (unique["name"], unique["column_names"]) == ("pmt_once", ["key", "kind"])
-    indexes = {index["name"]: index["column_names"] for index in found.get_indexes("pmt_events")}
+    indexes = {index["name"]: index["column_names"] for index in result.get_indexes("pmt_events")}
     assert indexes["ix_pmt_events_dataset"] == ["dataset"]
     outside.dispose()
 
@@ -156,9 +156,9 @@ def test_an_error_that_is_kept_keeps_no_lock(statement, tmp_path, monkeypatch):
     ledger = Ledger(str(tmp_path / "l.db"))
     for name in ("a", "b", "c"):
         ledger.cap(name, 1.0)
-    with pytest.raises(LedgerError) as kept, ledger._database.reading() as connection:
+    with pytest.raises(LedgerError) as remaining, ledger._database.reading() as connection:
         rows = connection.rows(statement)
         next(rows)
         raise LedgerError(LedgerMessage.NOT_RESERVED)
     assert Ledger(str(tmp_path / "l.db")).cap("d", 2.0).cap == 2.0
-    assert kept.value.message is LedgerMessage.NOT_RESERVED
+    assert remaining.value.message is LedgerMessage.NOT_RESERVED

@@ -143,8 +143,8 @@ def large() -> Sketch:
 def test_a_copy_of_a_large_table_is_known_again_by_some_of_its_rows(large, name, monkeypatch):
     """A sixth of the rows are kept, chosen by what is in them: the same ones, whatever the order and the file."""
     monkeypatch.setattr(fingerprint, "MOST_CELLS", 20_000)
-    found = cells(VARIANTS[name](people(1, LARGE)))
-    assert len(found.hashes) <= 4000 and sampled_overlap(found, large) >= 0.06
+    result = cells(VARIANTS[name](people(1, LARGE)))
+    assert len(result.hashes) <= 4000 and sampled_overlap(result, large) >= 0.06
 
 
 @pytest.mark.slow
@@ -211,16 +211,16 @@ def test_a_denormal_number_is_zero_and_warns_of_nothing(least, recwarn):
 
 def test_row_numbers_twice_do_not_make_two_tables_one(tmp_path):
     """A file saved with its row numbers beside identifiers from 1 on, and another such file of other people."""
-    found = []
+    collected = []
     for draw, n in ((1, 600), (2, 900)):
         frame = people(draw, n)
         frame = frame.assign(row=np.arange(1, n + 1), id=np.arange(1, n + 1), rank=np.arange(1, n + 1))
-        found.append(hash_cells(read_table(csv(frame.sample(frac=1, random_state=0)), "t", "private"), KEY))
+        collected.append(hash_cells(read_table(csv(frame.sample(frac=1, random_state=0)), "t", "private"), KEY))
     assert (
-        recognition_evidence(found[0], sketch(found[1])) < THRESHOLD / 2
-        and recognition_evidence(found[1], sketch(found[0])) < THRESHOLD / 2
+        recognition_evidence(collected[0], sketch(collected[1])) < THRESHOLD / 2
+        and recognition_evidence(collected[1], sketch(collected[0])) < THRESHOLD / 2
     )
-    assert recognition_evidence(found[0], sketch(found[0])) > SAMPLE / 2
+    assert recognition_evidence(collected[0], sketch(collected[0])) > SAMPLE / 2
 
 
 def test_rows_that_tell_nobody_apart_are_counted_all():
@@ -241,9 +241,9 @@ def test_rows_of_a_large_table_that_tell_nobody_apart(monkeypatch):
     first, other = (
         pd.DataFrame({c: rng.choice(["a", "b", "c"], 150_000, p=[0.3, 0.3, 0.4]) for c in "pqrs"}) for _ in range(2)
     )
-    held = sketch(cells(csv(first)))
-    assert recognition_evidence(cells(csv(first.sample(frac=1, random_state=1))), held) >= THRESHOLD
-    assert sampled_overlap(cells(csv(other)), held) == 0
+    sketched = sketch(cells(csv(first)))
+    assert recognition_evidence(cells(csv(first.sample(frac=1, random_state=1))), sketched) >= THRESHOLD
+    assert sampled_overlap(cells(csv(other)), sketched) == 0
 
 
 def rows_of_kinds(counts: np.ndarray) -> HashedCells:
@@ -305,10 +305,10 @@ def test_tables_that_tell_nobody_apart():
     """A few yes-no columns: the same where rows are as often, re-ordered or with a row less; others are others."""
     rng = np.random.default_rng(3)
     first, other = (pd.DataFrame({c: rng.choice(["a", "b"], N, p=[0.3, 0.7]) for c in "pqrs"}) for _ in range(2))
-    held = sketch(cells(csv(first)))
+    sketched = sketch(cells(csv(first)))
     for same in (first.sample(frac=1), first.iloc[1:], first[list("sqpr")], first.set_axis(list("wxyz"), axis=1)):
-        assert recognition_evidence(cells(csv(same)), held) >= THRESHOLD
-    assert sampled_overlap(cells(csv(other)), held) == 0
+        assert recognition_evidence(cells(csv(same)), sketched) >= THRESHOLD
+    assert sampled_overlap(cells(csv(other)), sketched) == 0
 
 
 @pytest.mark.parametrize("levels", [2, 3])
@@ -317,10 +317,11 @@ def test_a_row_less_does_not_turn_columns_of_equal_counts_around(levels):
     rng = np.random.default_rng(levels)
     column = np.resize([f"level {j}" for j in range(levels)], 360)
     frame = pd.DataFrame({f"v{j}": rng.permutation(column) for j in range(10 - 2 * levels)})
-    held = held_of(frame)
+    record = held_of(frame)
     for row in range(0, 360, 30):
         assert (
-            recognition_evidence(cells(csv(frame.drop(index=row).sample(frac=1, random_state=row))), held) >= THRESHOLD
+            recognition_evidence(cells(csv(frame.drop(index=row).sample(frac=1, random_state=row))), record)
+            >= THRESHOLD
         )
 
 
@@ -518,13 +519,13 @@ LATER = {
 @pytest.mark.parametrize("name", LATER)
 def test_that_a_fingerprint_was_kept_tells_of_no_row(name, tmp_path):
     """Everyone sees whether another one is kept: public columns, noise and many rows decide, no single row does."""
-    change, kept = LATER[name]
+    change, remaining = LATER[name]
     frame = people(1).assign(age=40)
     book = Ledger(str(tmp_path / "l.db"))
     book.admit("survey", cells(csv(frame), book.fingerprint_key))
     for _ in range(2):
         book.admit("survey", cells(csv(change(frame)), book.fingerprint_key))
-        assert book.verify()["events"] == 1 + kept
+        assert book.verify()["events"] == 1 + remaining
 
 
 def test_the_threshold_of_growth_is_noisy():
@@ -576,18 +577,18 @@ def test_rows_written_since_the_last_query_are_known_again(tmp_path):
     assert book.account("now").together == ("before",)
 
 
-@pytest.mark.parametrize("kept", [people(1), people(1).sample(frac=0.7, random_state=2)], ids=["all", "most"])
-def test_private_rows_are_not_taken_for_public_ones(tmp_path, kept):
+@pytest.mark.parametrize("rows_of_study", [people(1), people(1).sample(frac=0.7, random_state=2)], ids=["all", "most"])
+def test_private_rows_are_not_taken_for_public_ones(tmp_path, rows_of_study):
     """Whoever exchanged the two tables would publish the private one; a stated overlap, and other rows, go on."""
     book, choices = Ledger(str(tmp_path / "l.db")), Choices(target="weight", features=("height", "age"))
     survey, open_rows = read_table(csv(people(1)), "p", "private"), read_table(csv(people(9, 300)), "b", "public")
     book.cap("survey", 3.0)
     book.cap("other", 3.0)
     admit(prepare(survey, open_rows, choices), book, "survey")
-    exchanged = read_table(csv(people(9, 300)), "p", "private"), read_table(csv(kept), "b", "public")
+    exchanged = read_table(csv(people(9, 300)), "p", "private"), read_table(csv(rows_of_study), "b", "public")
     with refused(ReleaseMessage.PUBLIC_ROWS_ARE_PRIVATE, datasets=["survey"]):
         admit(prepare(*exchanged, choices), book, "other")
-    assert not book.recognised(cells(csv(people(9, 300)), book.fingerprint_key)), "nothing was kept of it"
+    assert not book.recognised(cells(csv(people(9, 300)), book.fingerprint_key)), "nothing was rows_of_study of it"
     admit(prepare(*exchanged, replace(choices, overlap="published since")), book, "other")
     others = read_table(csv(people(4)), "p", "private"), read_table(csv(people(5, 300)), "b", "public")
     admit(prepare(*others, choices), book, "other")
@@ -628,19 +629,19 @@ def test_another_sample_of_the_same_people_holds_other_rows(name):
     """A panel's rows share most of their cells, those of few levels are alike: they are no private rows for that."""
     private, public = HONEST[name]
     for known, other in ((private, public), (public.iloc[: len(private)], private)):
-        held, there = held_of(known), cells(csv(other))
-        assert unchanged_rows_evidence(there, held) < THRESHOLD - 10
-        assert unchanged_rows_evidence(cells(csv(known)), held) > THRESHOLD + 10
-        assert not any(has_unchanged_rows(there, held, KEY, ask) for ask in range(20))
-        assert all(has_unchanged_rows(cells(csv(known)), held, KEY, ask) for ask in range(20))
+        record, there = held_of(known), cells(csv(other))
+        assert unchanged_rows_evidence(there, record) < THRESHOLD - 10
+        assert unchanged_rows_evidence(cells(csv(known)), record) > THRESHOLD + 10
+        assert not any(has_unchanged_rows(there, record, KEY, ask) for ask in range(20))
+        assert all(has_unchanged_rows(cells(csv(known)), record, KEY, ask) for ask in range(20))
 
 
 @pytest.mark.parametrize("rows", [96, 120, 200])
 def test_the_rows_of_a_small_table_are_known_beside_a_new_column(rows):
     """As public rows with a column that says whose they are: counts of whole rows differ then."""
     private = people(3).iloc[:rows]
-    held, there = held_of(private), cells(csv(private.assign(site=np.arange(rows) % 3)))
-    assert all(has_unchanged_rows(there, held, KEY, ask) for ask in range(20))
+    record, there = held_of(private), cells(csv(private.assign(site=np.arange(rows) % 3)))
+    assert all(has_unchanged_rows(there, record, KEY, ask) for ask in range(20))
     others = cells(csv(levels(2, rows, 10 * rows)))
     assert not any(has_unchanged_rows(others, held_of(levels(1, rows, 10 * rows)), KEY, ask) for ask in range(20))
 
@@ -648,8 +649,8 @@ def test_the_rows_of_a_small_table_are_known_beside_a_new_column(rows):
 @pytest.mark.parametrize("rows", [3, 9, 20, 48])
 def test_no_table_is_too_small_for_honest_public_rows(rows):
     """Noise alone would take public rows for those of a tiny private table: one comparison in a thousand at most."""
-    held, there = held_of(people(3).iloc[:rows]), cells(csv(people(4)))
-    assert sum(has_unchanged_rows(there, held, KEY, ask) for ask in range(2000)) <= 6
+    record, there = held_of(people(3).iloc[:rows]), cells(csv(people(4)))
+    assert sum(has_unchanged_rows(there, record, KEY, ask) for ask in range(2000)) <= 6
 
 
 def test_a_release_may_be_repeated_with_the_same_public_sample_of_a_panel(tmp_path):

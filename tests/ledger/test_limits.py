@@ -30,9 +30,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def book(tmp_path):
-    found = Ledger(str(tmp_path / "l.db"))
-    found.cap("survey", 1.0)
-    return found
+    ledger = Ledger(str(tmp_path / "l.db"))
+    ledger.cap("survey", 1.0)
+    return ledger
 
 
 @pytest.mark.parametrize("mu", [math.nan, math.inf, -math.inf, -0.1, 1e9, "much", None])

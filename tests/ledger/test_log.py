@@ -376,8 +376,8 @@ def test_many_threads_hold_few_connections(postgres):
         return Ledger(address)
 
     with ThreadPoolExecutor(60) as pool:
-        held = list(pool.map(spent, range(60)))
-    assert len(held[0].account("survey").entries) == 60
+        items = list(pool.map(spent, range(60)))
+    assert len(items[0].account("survey").entries) == 60
     outside = sql.create_engine(address.replace("postgresql://", "postgresql+psycopg://"))
     with outside.connect() as connection:
         count = (

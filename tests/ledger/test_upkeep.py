@@ -84,8 +84,8 @@ def test_the_log_is_one_json_line_for_each_event(tmp_path, caplog):
             ledger, "survey", "a", {**REQUEST, "method": "planted"}, 0.5, neighbours="replace-one", purpose="planted"
         )
         ledger.finish("a", {"standing": "sound", "coefficients": {"planted": 4711.0}})
-    found = [json.loads(record.message) for record in caplog.records]
-    assert [line["event"] for line in found] == ["cap", "reserve", "release"]
+    collected = [json.loads(record.message) for record in caplog.records]
+    assert [line["event"] for line in collected] == ["cap", "reserve", "release"]
     assert "planted" not in caplog.text and "4711" not in caplog.text
 
 
@@ -133,5 +133,5 @@ def test_links_in_a_circle_and_names_that_cannot_be_written(tmp_path):
     for question in asked:
         try:
             question()
-        except LedgerError as found:
-            assert "damaged" not in str(found)
+        except LedgerError as result:
+            assert "damaged" not in str(result)

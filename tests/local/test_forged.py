@@ -37,7 +37,7 @@ def test_a_forger_moves_no_more_than_is_said_and_nearly_as_much(kind):
         worst = direction * made.longest if kind == "privunit" else direction * made.largest
         reports = honest.copy()
         reports[:forged] = worst
-        found = fitted(reports)
-        best = np.maximum(best, np.abs(np.array([found["coefficients"][name] for name in names]) - before))
+        result = fitted(reports)
+        best = np.maximum(best, np.abs(np.array([result["coefficients"][name] for name in names]) - before))
     assert np.all(best <= forged * said * 1.2), (best, forged * said)
     assert np.all(best >= forged * said / (2 * made.dimension)), (best, forged * said)

@@ -40,14 +40,14 @@ def test_every_row_gets_a_finite_report_within_its_bounds(rows, scheme):
         made = setup.moments_scheme(public, 100, 1.0, True, zeta=0.05)
     else:
         made = setup.whitened_scheme(public, 100, 1.0, "privunit" if scheme == "privunit" else "gaussian", epsilon=2.0)
-    found = made.statistic(rows[:, :3], rows[:, 3])
-    assert np.all(np.isfinite(found))
-    a, b = found
+    result = made.statistic(rows[:, :3], rows[:, 3])
+    assert np.all(np.isfinite(result))
+    a, b = result
     if scheme == "moments":
         a, b = made.integers(rows[:, :3], rows[:, 3])
         assert np.linalg.norm((a - b) / made.scales()) <= made.mu
     else:
-        assert np.all(np.linalg.norm(found, axis=1) <= made.bound * (1 + 1e-9))
+        assert np.all(np.linalg.norm(result, axis=1) <= made.bound * (1 + 1e-9))
     assert made.possible(made.randomize(rows[:, :3], rows[:, 3], SecureNoise())).all()
 
 
@@ -67,10 +67,10 @@ def test_bad_lines_anywhere_take_only_themselves_away(tmp_path, bad):
         lines = list(good)
         for k in reversed(at):
             lines.insert(k, bad)
-        found = tally_file(write(tmp_path / "r.jsonl", lines), made)
-        assert found.accepted == 2000
-        assert np.allclose(found.mean, clean.mean)
-        assert found.counts["unreadable"] == len(at) * bool(bad.strip())
+        tally = tally_file(write(tmp_path / "r.jsonl", lines), made)
+        assert tally.accepted == 2000
+        assert np.allclose(tally.mean, clean.mean)
+        assert tally.counts["unreadable"] == len(at) * bool(bad.strip())
 
 
 def write(path, lines):
@@ -91,8 +91,8 @@ def test_one_bad_line_does_not_slow_a_block(tmp_path, monkeypatch):
 def test_hostile_neighbours_cannot_swallow_a_report(tmp_path):
     """Lines that would be one object if read together leave the honest report between them alone."""
     made, good = reports(100)
-    found = tally_file(write(tmp_path / "r.jsonl", ['{"v":[{}', good[0], '{"v":0}]}', "[", good[1], "]"]), made)
-    assert found.accepted == 2 and found.counts["unreadable"] == 4
+    tally = tally_file(write(tmp_path / "r.jsonl", ['{"v":[{}', good[0], '{"v":0}]}', "[", good[1], "]"]), made)
+    assert tally.accepted == 2 and tally.counts["unreadable"] == 4
 
 
 def test_a_line_longer_than_a_block_counts_once(tmp_path):
@@ -100,8 +100,8 @@ def test_a_line_longer_than_a_block_counts_once(tmp_path):
     made, good = reports(100)
     path = write(tmp_path / "r.jsonl", [*good[:50], '{"v":1,"r":[' + "1," * 300_000, *good[50:]])
     with mock.patch.object(reading, "_BLOCK", 2**16):
-        found = tally_file(path, made)
-    assert found.accepted == 100 and found.counts["unreadable"] == 1
+        tally = tally_file(path, made)
+    assert tally.accepted == 100 and tally.counts["unreadable"] == 1
 
 
 def test_other_spellings_of_a_report_are_read_too(tmp_path):
@@ -115,8 +115,8 @@ def test_other_spellings_of_a_report_are_read_too(tmp_path):
         json.dumps({**one, "more": 1}),
         good[0].replace("]", "]").replace(str(one["r"][0]), f"{one['r'][0]:.17E}"),
     ):
-        found = tally_file(write(tmp_path / "r.jsonl", [text]), made)
-        assert found.accepted == 1 and np.allclose(found.mean, one["r"])
+        tally = tally_file(write(tmp_path / "r.jsonl", [text]), made)
+        assert tally.accepted == 1 and np.allclose(tally.mean, one["r"])
 
 
 def test_ids_are_read_the_same_way_fast_and_slow(tmp_path):
@@ -125,8 +125,8 @@ def test_ids_are_read_the_same_way_fast_and_slow(tmp_path):
     one = json.loads(good[0])
     for id in ("0x1", "-1", "1_0", " 1", "A", "", "1" * 17, "١"):
         path = write(tmp_path / "r.jsonl", [*good[1:], json.dumps({**one, "id": id})])
-        found = tally_file(path, made)
-        assert found.accepted == 99 and found.counts["unreadable"] == 1
+        tally = tally_file(path, made)
+        assert tally.accepted == 99 and tally.counts["unreadable"] == 1
 
 
 @pytest.mark.slow
@@ -136,12 +136,12 @@ def test_no_honest_report_is_lost_in_silence(seed):
     rng = np.random.default_rng(seed)
     ids = rng.integers(0, 2**63, 1_500_000, dtype=np.uint64)
     roomy = Tally(made, 1_500_000)
-    kept = sum(int(roomy._fresh(part).sum()) for part in np.split(ids, 15))
-    assert len(ids) - kept <= 3 and roomy.lost < 1
+    remaining = sum(int(roomy._fresh(part).sum()) for part in np.split(ids, 15))
+    assert len(ids) - remaining <= 3 and roomy.lost < 1
     assert not roomy._fresh(ids[:1000]).any(), "an id is never forgotten"
     tight = Tally(made, 1000)
-    kept = sum(int(tight._fresh(part).sum()) for part in np.split(ids, 15))
-    lost = len(ids) - kept
+    remaining = sum(int(tight._fresh(part).sum()) for part in np.split(ids, 15))
+    lost = len(ids) - remaining
     assert lost > 1000
     assert abs(tight.lost - lost) < 0.25 * lost
 
@@ -222,8 +222,8 @@ def test_a_nonlinear_regression_on_the_command_line(tmp_path, capsys):
     steps(tmp_path, capsys, "configure", *where, "--scheme", "moments", "--mu", "1000", "--response-bound", "50", *out)
     steps(tmp_path, capsys, "randomize", "--config", "@config", "--rows", "@rows", "--out", str(tmp_path / "r.jsonl"))
     last = ["aggregate", "--config", "@config", "--reports", "@reports", "--public", "@public", "--link"]
-    found = steps(tmp_path, capsys, *last, "cubic")
-    assert abs(found["coefficients"]["a"] - 0.8) < 0.5 and found["link"] == "cubic"  # sd of the noise below 0.05
+    result = steps(tmp_path, capsys, *last, "cubic")
+    assert abs(result["coefficients"]["a"] - 0.8) < 0.5 and result["link"] == "cubic"  # sd of the noise below 0.05
     assert "must be one of cubic" in steps(tmp_path, capsys, *last, "quartic")
     steps(tmp_path, capsys, "configure", *where, "--mu", "5", "--response-bound", "5", *out)
     steps(tmp_path, capsys, "randomize", "--config", "@config", "--rows", "@rows", "--out", str(tmp_path / "r.jsonl"))
@@ -281,10 +281,10 @@ def test_a_configuration_of_any_json_types_is_used_or_refused(scheme):
     for path in parts(base):
         for value in HOSTILE:
             try:
-                found = Published.from_json(json.dumps(changed(base, path, value)))
-                found.choices()
+                result = Published.from_json(json.dumps(changed(base, path, value)))
+                result.choices()
                 with np.errstate(all="ignore"):
-                    own = found.configuration
+                    own = result.configuration
                     reports = own.randomize(np.ones((2, own.d)), np.ones(2), SeededNoise(1))
                 assert reports.shape == (2, own.dimension) and isinstance(own.digest, str)
                 used += 1

@@ -49,16 +49,16 @@ def moments(seed=1):
 
 def test_the_symbol_gives_a_row_away_every_time(seed):
     """E5: the attacker is right in all of 2,000 trials without one false alarm: delta = 1."""
-    found = symbol_attack(moments(), 2000, SeededNoise(seed), printed=True)
-    assert found.caught == 1.0 and found.false_alarms == 0.0
+    attacked = symbol_attack(moments(), 2000, SeededNoise(seed), printed=True)
+    assert attacked.caught == 1.0 and attacked.false_alarms == 0.0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", [SeededNoise(3), SecureNoise()])
 def test_clipping_leaves_the_attacker_guessing(source):
     """E5 repaired: caught as often as falsely accused, by Fisher's exact test, with 4,000 reports of each row."""
-    found = symbol_attack(moments(), 4000, source, printed=False)
-    counts = [[round(rate * 4000), round((1 - rate) * 4000)] for rate in (found.caught, found.false_alarms)]
+    attacked = symbol_attack(moments(), 4000, source, printed=False)
+    counts = [[round(rate * 4000), round((1 - rate) * 4000)] for rate in (attacked.caught, attacked.false_alarms)]
     assert fisher_exact(counts).pvalue > FALSE_ALARM
 
 
@@ -147,14 +147,14 @@ def test_no_sound_local_method_has_less_noise_than_its_budget():
     public, *_ = sides(10_000, 60, 4, 1)
     for id in ("ldp-glm-gaussian", "ldp-glm", "ldp-nlr-gaussian", "ldp-nlr"):
         for mu in (0.1, 1.0, 12.0, 100.0):
-            found = plan(id, public, 10_000, mu)
-            r, y = found.configuration.radius, found.configuration.response_bound
-            first, second = found.noise_sds[0], found.noise_sds[-1]
+            planned = plan(id, public, 10_000, mu)
+            r, y = planned.configuration.radius, planned.configuration.response_bound
+            first, second = planned.noise_sds[0], planned.noise_sds[-1]
             # cosine of two rows on the radius with opposite responses (proofs/sensitivity.md, 3.5)
             t = np.linspace(0, 1, 1001)
             cost = 2 * (1 - t**2) * (r**2 / first) ** 2 + 2 * (1 + t) * (r * y / second) ** 2
             assert 0.999 * mu <= math.sqrt(np.max(cost)) <= mu
-            assert np.allclose(found.noise_sds[:-4], first)
+            assert np.allclose(planned.noise_sds[:-4], first)
 
 
 @pytest.mark.parametrize("id", PRINTED)
@@ -205,14 +205,14 @@ def test_counts_enter_as_they_are_where_the_listing_only_assumes_a_bound(id):
 def test_printed_noise_is_drawn_as_stated(seed):
     """Chi-square of 2,000 releases against the stated sds; 20 % less would be seen."""
     public, rows, *_ = sides(400, 60, 3, seed)
-    found = plan("ldp-glm-gaussian-printed", public, 400, 1.0)
-    exact = found.measure(rows).reveal(TEST)
-    sds = found.noise_sds / 20
+    planned = plan("ldp-glm-gaussian-printed", public, 400, 1.0)
+    exact = planned.measure(rows).reveal(TEST)
+    sds = planned.noise_sds / 20
     delta = 400**-1.1
-    assert found.noise_sds[-1] == pytest.approx(
-        found.repaired.configuration.radius * math.sqrt(32 * math.log(2.5 / delta)) / epsilon_from_mu(1.0, delta)
+    assert planned.noise_sds[-1] == pytest.approx(
+        planned.repaired.configuration.radius * math.sqrt(32 * math.log(2.5 / delta)) / epsilon_from_mu(1.0, delta)
     )
-    z = ((found.run(rows, SeededNoise(seed), 2000).statistic - exact) / sds).ravel()
+    z = ((planned.run(rows, SeededNoise(seed), 2000).statistic - exact) / sds).ravel()
     assert FALSE_ALARM < chi2.cdf(np.sum(z**2), z.size) < 1 - FALSE_ALARM
     assert chi2.cdf(0.64 * np.sum(z**2), z.size) < FALSE_ALARM
 
@@ -245,12 +245,12 @@ def test_a_steep_curve_is_asked_where_rows_see_it(size):
         return link.curve(z)
 
     scores = size * np.random.default_rng(3).standard_normal(50_000)
-    found = scale_root(dataclasses.replace(link, curve=curve), scores)
+    result = scale_root(dataclasses.replace(link, curve=curve), scores)
     grid = np.geomspace(1e-4, 1e4, 801)
     above = [float(c) for c in grid if c * np.mean(link.curve(c * scores)) >= 1]
-    assert np.isnan(found) == (not above)
+    assert np.isnan(result) == (not above)
     if above:
-        assert found == pytest.approx(
+        assert result == pytest.approx(
             brentq(lambda c: c * np.mean(link.curve(c * scores)) - 1, 1e-5, above[0]), rel=1e-9
         )
     assert sum(asked) < 100 * len(scores)  # a scan of all rows asks each 801 times
@@ -260,5 +260,7 @@ def test_the_scale_is_that_of_all_rows(seed):
     """The scan sees means of neighbouring scores; the root is the one that all rows have, by an independent solver."""
     scores = np.random.default_rng(seed).standard_normal(30_000) * 0.2
     for link, most in ((LINKS["sigmoid"], 6.0), (LINKS["cubic"], 60.0)):
-        found = scale_root(link, scores)
-        assert found == pytest.approx(brentq(lambda c: c * np.mean(link.curve(c * scores)) - 1, 1e-6, most, xtol=1e-14))  # noqa: B023
+        result = scale_root(link, scores)
+        assert result == pytest.approx(
+            brentq(lambda c, link=link: c * np.mean(link.curve(c * scores)) - 1, 1e-6, most, xtol=1e-14)
+        )

@@ -43,31 +43,31 @@ def sides(n, m, d, seed, fam=LOGISTIC, size=1.0):
     return public, PrivateRows.from_arrays(x[:n], y[:n], names(d)), w, x[:n], y[:n]
 
 
-def ratio(found: PrivUnit) -> Fraction:
+def ratio(result: PrivUnit) -> Fraction:
     """Return the largest ratio of the probabilities of a report, in rational numbers: of the choice as it is drawn.
 
     A word's 53 first bits are held against ``keep``; an index among k is ``floor(word k / 2^64)``, so its words are
     ``2^64/k`` rounded down or up.
     """
-    near = Fraction(math.ceil(Fraction(found.keep) * 2**53), 2**53)
-    others = found.directions - found.winners
-    one = near * Fraction(-(-(2**64) // found.winners), 2**64)
+    near = Fraction(math.ceil(Fraction(result.keep) * 2**53), 2**53)
+    others = result.directions - result.winners
+    one = near * Fraction(-(-(2**64) // result.winners), 2**64)
     other = (1 - near) * Fraction(2**64 // others, 2**64)
-    return (one / other) ** found.pieces
+    return (one / other) ** result.pieces
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 10, 40, 200])
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 5.0, 20.0, 60.0])
 def test_privunit_ratio_is_epsilon(d, epsilon):
     """The largest ratio of probabilities, in exact rational arithmetic, is at most e^epsilon, and close to it."""
-    found = PrivUnit.at(d, epsilon)
+    result = PrivUnit.at(d, epsilon)
     with mpmath.workdps(60):
-        exact = ratio(found)
+        exact = ratio(result)
         log = mpmath.log(mpmath.mpf(exact.numerator)) - mpmath.log(mpmath.mpf(exact.denominator))
         assert log <= mpmath.mpf(epsilon)
     if d > 1 or epsilon < 20:
         assert log >= epsilon * (1 - 1e-3)
-    assert 1 - found.keep >= 2.0**-31, "a side of probability zero would tell the two sides apart for certain"
+    assert 1 - result.keep >= 2.0**-31, "a side of probability zero would tell the two sides apart for certain"
 
 
 def test_a_privunit_that_keeps_more_is_caught():
@@ -81,18 +81,18 @@ def test_a_privunit_that_keeps_more_is_caught():
 @pytest.mark.parametrize(("d", "epsilon"), [(1, 1.0), (3, 1.0), (3, 5.0)])
 def test_the_choice_is_drawn_with_its_probabilities(d, epsilon, seed):
     """On the code that makes reports: near directions are chosen with probability ``keep``; 5 % more would be seen."""
-    found, k = PrivUnit.at(d, epsilon), 40_000
+    result, k = PrivUnit.at(d, epsilon), 40_000
     source = Recorded(SeededNoise(seed))
     unit = np.tile(np.eye(1, d), (k // 200, 1))
     near = []
     for _ in range(200):
         source.made.clear()
-        chosen = found._choose(unit, source)
-        near.append(near_share(found, unit, chosen, source.made))
+        chosen = result._choose(unit, source)
+        near.append(near_share(result, unit, chosen, source.made))
     share = float(np.mean(np.concatenate(near)))
-    sd = math.sqrt(found.keep * (1 - found.keep) / k)
-    assert abs(share - found.keep) < 5 * sd
-    assert abs(share - 1.05 * found.keep) > 5 * sd
+    sd = math.sqrt(result.keep * (1 - result.keep) / k)
+    assert abs(share - result.keep) < 5 * sd
+    assert abs(share - 1.05 * result.keep) > 5 * sd
 
 
 @pytest.mark.parametrize("mu", [1e-6, 63.0, 300.0])
@@ -131,22 +131,22 @@ class Recorded(WordsOnly):
         return self.made[-1]
 
 
-def near_share(found, unit, chosen, words):
+def near_share(result, unit, chosen, words):
     """Which of the chosen directions are among the winners, all directions remade from the words they came from."""
 
     def remade(part):
-        if found.d == 1:
+        if result.d == 1:
             return np.ones((len(part), 1))
         z = norm.ppf(((part >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52)
         return z / np.linalg.norm(z, axis=1)[:, None]
 
-    if found.d == 1:
+    if result.d == 1:
         return np.einsum("kd,kd->k", chosen, unit) > 0
     all_of = np.tile(remade(words[0]), (len(unit), 1, 1))  # (k, directions/2, d)
     for mirror in map(remade, reversed(words[1:-1])):
         all_of = all_of - 2 * np.einsum("kjd,kd->kj", all_of, mirror)[..., None] * mirror[:, None, :]
     scores = np.einsum("kjd,kd->kj", all_of, unit)
-    least = np.sort(np.column_stack([scores, -scores]), axis=1)[:, -found.winners]
+    least = np.sort(np.column_stack([scores, -scores]), axis=1)[:, -result.winners]
     return np.einsum("kd,kd->k", chosen, unit) >= least - 1e-9
 
 
@@ -161,9 +161,9 @@ def test_no_report_shows_a_row_that_another_row_could_not_give(scheme):
     else:
         made = setup.whitened_scheme(public, 100, 0.1, scheme, epsilon=1.0)
     rows = np.array([[np.nan, 0.0, 0.0], [0.3, -0.7, 0.2]])
-    found = [made.randomize(np.tile(row, (1000, 1)), np.ones(1000), SecureNoise()) for row in rows]
+    result = [made.randomize(np.tile(row, (1000, 1)), np.ones(1000), SecureNoise()) for row in rows]
     if scheme != "privunit":
-        for reports in found:
+        for reports in result:
             steps = np.rint(reports / made.units())
             assert np.array_equal(steps * made.units(), reports)
             assert np.all(np.any(steps % 2 == 1, axis=0)) and np.all(np.any(steps % 2 == 0, axis=0))
@@ -199,12 +199,12 @@ class Fixed(WordsOnly):
 @pytest.mark.parametrize("d", [1, 2, 8])
 def test_privunit_is_unbiased_and_of_one_length(d, seed):
     """Mean of 400,000 reports within five standard errors of the vector, whatever its length; one length for all."""
-    found, bound = PrivUnit.at(d, 3.0), 2.0
+    result, bound = PrivUnit.at(d, 3.0), 2.0
     for length in (0.0, 0.7, 2.0):
         v = np.zeros((400_000, d))
         v[:, 0] = length
-        reports = found.randomize(v, bound, SeededNoise(seed))
-        assert np.allclose(np.linalg.norm(reports, axis=1), bound / found.shrink)
+        reports = result.randomize(v, bound, SeededNoise(seed))
+        assert np.allclose(np.linalg.norm(reports, axis=1), bound / result.shrink)
         error = np.std(reports, axis=0) / math.sqrt(len(v))
         assert np.all(np.abs(reports.mean(axis=0) - v[0]) < 5.5 * error + 1e-12)
 
@@ -275,12 +275,12 @@ def test_no_output_tells_whether_a_row_was_clipped():
 def test_the_shortcut_has_the_distribution_of_the_sum(seed):
     """Noise of the mean of 400 reports, and the one draw the lab adds: one distribution, by Kolmogorov-Smirnov."""
     public, rows, _, x, y = sides(400, 60, 3, seed)
-    found = plan("ldp-glm-gaussian", public, 400, 1.0)
-    made = found.configuration
+    planned = plan("ldp-glm-gaussian", public, 400, 1.0)
+    made = planned.configuration
     exact = made.statistic(x, y).mean(axis=0)
-    sds = found.noise_sds / 20
+    sds = planned.noise_sds / 20
     long = np.stack([made.randomize(x, y, SeededNoise(seed, t)).mean(axis=0) for t in range(400)])
-    short = found.run(rows, SeededNoise(seed), 400).statistic
+    short = planned.run(rows, SeededNoise(seed), 400).statistic
     for reports in (long, short):
         z = ((reports - exact) / sds).ravel()
         assert kstest(z, "norm").pvalue > FALSE_ALARM
@@ -313,9 +313,9 @@ def test_no_plan_keeps_public_rows_from_being_forgotten(seed):
     public = sides(400, 60, 3, seed)[0]
     assert np.allclose(setup.centred_public_rows(public)[1], public.rows[:, :-1] - public.rows[:, :-1].mean(axis=0))
     assert setup.centred_public_rows(public)[1] is setup.centred_public_rows(public)[1]
-    found = plan("ldp-glm-gaussian", public, 400, 1.0)
+    planned = plan("ldp-glm-gaussian", public, 400, 1.0)
     rows, copy = weakref.ref(public.rows), weakref.ref(setup.centred_public_rows(public)[1])
-    del public, found
+    del public, planned
     gc.collect()
     assert rows() is None and copy() is None
 
@@ -387,13 +387,13 @@ def relative_errors(rows: np.ndarray, seed: int, n: int, epsilon: float, ids: di
     public = drawn.public_data(len(rows) - n)
     private = drawn.private(n, public.names)
     pure = {"ldp-whitened": mu_from_pure_epsilon(epsilon)}
-    found = {
+    by_name = {
         id: collected(id, public, private, [pure.get(id, mu_from_epsilon(epsilon, n**-1.1))], values=values, seed=seed)[
             0
         ]
         for id, values in ids.items()
     }
-    return {id: float(np.linalg.norm(beta - w) / np.linalg.norm(w)) for id, beta in found.items()}
+    return {id: float(np.linalg.norm(beta - w) / np.linalg.norm(w)) for id, beta in by_name.items()}
 
 
 PRIVUNIT = {"randomizer": "privunit"}
@@ -422,8 +422,8 @@ def test_ldp_whitened_reaches_what_the_design_asks():
 def test_half_the_error_on_bernoulli_rows():
     """The papers' Bernoulli setting at epsilon 10, n = 2e5: at most half the error of ldp-glm."""
     rows = np.random.default_rng(1).choice([-0.1, 0.1], (220_000, 10))
-    found = relative_errors(rows, 1, 200_000, 10.0, {"ldp-whitened": PRIVUNIT, "ldp-glm": {}})
-    assert found["ldp-whitened"] < 0.5 * found["ldp-glm"]
+    result = relative_errors(rows, 1, 200_000, 10.0, {"ldp-whitened": PRIVUNIT, "ldp-glm": {}})
+    assert result["ldp-whitened"] < 0.5 * result["ldp-glm"]
 
 
 def test_a_total_is_the_sum_of_integers(seed):
@@ -631,6 +631,6 @@ def test_families_of_the_registry(seed):
     public, rows, w, *_ = sides(50_000, 8000, 3, seed, fam=POISSON, size=0.5)
     with refused(LocalMessage.RESPONSE_BOUND_NEEDED):
         plan("ldp-whitened", public, 50_000, 3.0)
-    found = plan("ldp-whitened", public, 50_000, 3.0, response_bound=8.0).run(rows, SeededNoise(seed), 5)
-    assert np.median(np.linalg.norm(found.coefficients - w, axis=1)) < 0.5 * np.linalg.norm(w)
+    result = plan("ldp-whitened", public, 50_000, 3.0, response_bound=8.0).run(rows, SeededNoise(seed), 5)
+    assert np.median(np.linalg.norm(result.coefficients - w, axis=1)) < 0.5 * np.linalg.norm(w)
     assert family("poisson") is POISSON

@@ -97,8 +97,8 @@ def test_a_release_has_its_covering_noise(at):
     shift = 10**12 * np.array([[1, -2, 3]])  # far beyond what a lasso sets to zero
     with_noise, without = Scripted(np.zeros((1, 3)), shift), Scripted(np.zeros((1, 3)), 0 * shift)
     rows = made.clipped(PrivateRows.from_arrays(x, y, names(3)))
-    found = [made.release(rows, len(y), source, 1) for source in (with_noise, without)]
-    assert (found[0] - ideal.centre) / ideal.step == pytest.approx(ideal.integers(found[1]) + shift, rel=1e-6)
+    collected = [made.release(rows, len(y), source, 1) for source in (with_noise, without)]
+    assert (collected[0] - ideal.centre) / ideal.step == pytest.approx(ideal.integers(collected[1]) + shift, rel=1e-6)
     (_, first, *_), (kind, scale, *_) = with_noise.asked
     assert first == FINE and kind == ("spherical" if made.noise.pure else "integers")
     paid = made.parts(len(y))[1]

@@ -45,8 +45,8 @@ def test_every_candidate_is_accepted_with_the_chance_of_the_law(sigma):
             last = int(mp.floor(words))
             for word, taken in ((last - 1, True), (last + 1, False)):
                 if 0 <= word < 2**64:
-                    found = integers_from_uniform(candidate(segment, offset, False, word), sigma)
-                    assert found.tolist() == [length] * taken, (segment, offset)
+                    result = integers_from_uniform(candidate(segment, offset, False, word), sigma)
+                    assert result.tolist() == [length] * taken, (segment, offset)
             many = np.repeat(candidate(segment, offset, False, 0), len(some), axis=1)
             many[2] = some
             assert len(integers_from_uniform(many, sigma)) == np.sum(some < min(last, LARGEST_WORD))
@@ -85,11 +85,11 @@ def test_candidates_have_their_chances(monkeypatch):
     monkeypatch.setattr(sampler, "_below", lambda *candidate: True)
     words = np.random.default_rng(1).integers(0, 2**64, (3, 400_000), dtype=np.uint64)
     words[2] = 0  # all are accepted
-    found = integers_from_uniform(words, 4.0)
-    counts = np.bincount(np.abs(found) // 4, minlength=12)[:12]
+    result = integers_from_uniform(words, 4.0)
+    counts = np.bincount(np.abs(result) // 4, minlength=12)[:12]
     assert stats.chisquare(counts[1:9], counts[1:9].sum() * 0.5 ** np.arange(1, 9) / (1 - 2.0**-8)).pvalue > FALSE_ALARM
-    assert stats.chisquare(np.bincount(np.abs(found[np.abs(found) > 3]) % 4)).pvalue > FALSE_ALARM
-    assert stats.binomtest(int(np.sum(found > 0)), int(np.sum(found != 0))).pvalue > FALSE_ALARM
+    assert stats.chisquare(np.bincount(np.abs(result[np.abs(result) > 3]) % 4)).pvalue > FALSE_ALARM
+    assert stats.binomtest(int(np.sum(result > 0)), int(np.sum(result != 0))).pvalue > FALSE_ALARM
 
 
 def test_what_floating_point_leaves_open_is_decided_the_same_way(monkeypatch):
@@ -121,8 +121,8 @@ def test_integers_have_the_law(sigma):
     inside = np.abs(np.arange(-100, 101)) <= 4 * sigma
     chances = np.append(weights[inside], weights[~inside].sum()) / weights.sum()
     counted = np.bincount(draws + 100, minlength=201)
-    found = np.append(counted[inside], counted[~inside].sum())
-    assert stats.chisquare(found, draws.size * chances).pvalue > FALSE_ALARM
+    result = np.append(counted[inside], counted[~inside].sum())
+    assert stats.chisquare(result, draws.size * chances).pvalue > FALSE_ALARM
 
 
 @pytest.mark.parametrize("sigma", [2.0**15 * 1.9, 2.0**31, LARGEST_DRAWN])

@@ -54,22 +54,22 @@ def test_no_integer_row_is_too_long(d, radius, seed):
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((50, d)) * np.exp(rng.uniform(-20, 20, (50, 1)))
     rows[:10] *= (radius / np.linalg.norm(rows[:10], axis=1))[:, None]  # on the radius
-    found = grid_rows(rows, radius)
-    assert np.all(np.sum(found * found, axis=1) <= SCALE**2)
+    result = grid_rows(rows, radius)
+    assert np.all(np.sum(result * result, axis=1) <= SCALE**2)
     inside = np.minimum(1, radius / np.linalg.norm(rows, axis=1))[:, None] * rows
-    assert np.all(np.abs(found * (radius / SCALE) - inside) <= 1.01 * radius / SCALE)
+    assert np.all(np.abs(result * (radius / SCALE) - inside) <= 1.01 * radius / SCALE)
 
 
 @pytest.mark.slow
 def test_the_same_bits_however_rows_are_split(seed):
     """Blocks of 1, 7, 1000 or all rows: one integer moment, and one release for one seed."""
     draw, public, _ = make(3000, 60, seed)
-    found = plan("joint-pmt", public, 3000, 1.0)
+    planned = plan("joint-pmt", public, 3000, 1.0)
     moments, released = [], []
     for block in (1, 7, 1000, 10**6):
         rows = PrivateRows.from_arrays(draw.private_x, draw.private_y, names(10), block_rows=block)
-        moments.append(found.first.measure(found.first.pieces(rows)).reveal(TEST))
-        released.append(found.run(rows, SeededNoise(3), 3).coefficients)
+        moments.append(planned.first.measure(planned.first.pieces(rows)).reveal(TEST))
+        released.append(planned.run(rows, SeededNoise(3), 3).coefficients)
     assert all(np.array_equal(a, b) for a, b in pairwise(moments))
     assert all(np.array_equal(a, b) for a, b in pairwise(released))
 
@@ -80,7 +80,7 @@ def test_twelve_ways_of_cutting_one_table(seed):
     draw, public, _ = make(3000, 60, seed)
     x, y = draw.private_x.copy(), draw.private_y.copy()
     x[5], y[5], x[6, 2], x[7, 1], x[8, 3], y[9] = 0.0, 0.0, 1e6, 1e300, np.inf, np.nan
-    found = plan("joint-pmt", public, 3000, 1.0)
+    planned = plan("joint-pmt", public, 3000, 1.0)
     points = np.full((2, 10), 0.1)
     ways = [PrivateRows.from_arrays(x, y, names(10), block_rows=k) for k in (1, 7, 63, 64, 65, 513, 1000, 4096)]
     order = np.random.default_rng(seed).permutation(3000)
@@ -92,9 +92,9 @@ def test_twelve_ways_of_cutting_one_table(seed):
     bounds = np.array([2.0, 5.0])
     sums = []
     for at, rows in enumerate(ways):
-        pieces = found.first.pieces(rows, (0, 50_000, None)[at % 3])  # nothing kept, room for a part, all
-        gradients = found.second.gradients(points, bounds)
-        first, counts = found.first.measure(pieces), found.second.counts(pieces, points)
+        pieces = planned.first.pieces(rows, (0, 50_000, None)[at % 3])  # nothing kept, room for a part, all
+        gradients = planned.second.gradients(points, bounds)
+        first, counts = planned.first.measure(pieces), planned.second.counts(pieces, points)
         sums.append([total.reveal(TEST) for total in (first, counts, pieces.sum(gradients))])
         sums[-1][-1] = join_words(sums[-1][-1])
     for other in sums[1:]:
@@ -114,8 +114,8 @@ def test_whitening_in_integers_is_whitening(hard, seed):
     made = Whitening(root, intercept=True)
     assert made.halved == hard
     product = made.product_for(np.eye(7), 7)
-    found = np.hstack([b.values[:, : b.rows] * product.units[:, None] for b in product.blocks(x, z[:, -1])])
-    assert np.allclose(found.T, np.linalg.solve(root, z.T).T, atol=2e-4)
+    result = np.hstack([b.values[:, : b.rows] * product.units[:, None] for b in product.blocks(x, z[:, -1])])
+    assert np.allclose(result.T, np.linalg.solve(root, z.T).T, atol=2e-4)
 
 
 @pytest.mark.parametrize("far", [-1e6, 1e6, -1e300, -np.inf, np.nan])
@@ -138,23 +138,23 @@ def test_a_far_cell_alone_in_its_block_is_scaled_down(far):
 def test_lengths_of_more_coordinates_go_on_from_those_of_fewer(steps, seed):
     """The same bits as asked for at once."""
     values = np.random.default_rng(seed).standard_normal((4, 128)) * 1e3
-    block, whole = (Block(values, np.empty_like(values), None, 128) for _ in range(2))
+    block, complete = (Block(values, np.empty_like(values), None, 128) for _ in range(2))
     for coordinates in steps:
-        found = block.lengths(coordinates)
-        assert np.allclose(found, np.linalg.norm(values[:coordinates], axis=0))
-    assert np.array_equal(found, whole.lengths(steps[-1]))
+        result = block.lengths(coordinates)
+        assert np.allclose(result, np.linalg.norm(values[:coordinates], axis=0))
+    assert np.array_equal(result, complete.lengths(steps[-1]))
 
 
 def test_no_pass_holds_more_for_more_rows(seed):
     """Blocks made on the fly: ten times the rows, the same memory."""
     draw, public, _ = make(4096, 60, seed)
-    found = plan("joint-pmt", public, 10**6, 1.0)
+    planned = plan("joint-pmt", public, 10**6, 1.0)
     peaks = []
     for blocks in (3, 30):
         once = [(draw.private_x, draw.private_y)]
         rows = PrivateRows(lambda m=blocks, o=once: iter(o * m), 4096 * blocks, names(10))
         tracemalloc.start()
-        found.run(rows, SeededNoise(1), 1)
+        planned.run(rows, SeededNoise(1), 1)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.2 * peaks[0] and peaks[1] < 20e6
@@ -208,18 +208,20 @@ def orthogonal_pair():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kept", "runs"), [(1.0, 2000), (0.8, 4000)])
-def test_audit_of_the_integer_release(kept, runs):
+@pytest.mark.parametrize(("noise_share", "runs"), [(1.0, 2000), (0.8, 4000)])
+def test_audit_of_the_integer_release(noise_share, runs):
     """Released integer noise from the system's entropy, the best test there is, at mu = 2: the bound lies near the
     claim and above it in one run of a million; with 20 % less noise it lies above."""
     mu = 2.0
     answers = []
     for total in orthogonal_pair():
-        released = [release_integer_moment(total, mu / kept, 1, 1.0, source=SecureNoise())[0] for _ in range(runs)]
+        released = [
+            release_integer_moment(total, mu / noise_share, 1, 1.0, source=SecureNoise())[0] for _ in range(runs)
+        ]
         answers.append([m[0, 0] - m[1, 1] for m in released])
     false_alarms, misses = int(np.sum(np.array(answers[1]) > 0)), int(np.sum(np.array(answers[0]) <= 0))
-    found = mu_bound(false_alarms, misses, runs, confidence=1 - FALSE_ALARM)
-    assert 0.7 * mu < found < mu if kept == 1.0 else found > mu
+    bound_found = mu_bound(false_alarms, misses, runs, confidence=1 - FALSE_ALARM)
+    assert 0.7 * mu < bound_found < mu if noise_share == 1.0 else bound_found > mu
 
 
 @pytest.mark.parametrize(
@@ -227,9 +229,9 @@ def test_audit_of_the_integer_release(kept, runs):
 )
 def test_a_row_that_overflowed_is_a_row_of_zeros(row):
     """Not the smallest integer there is, whose square wraps to 0 and passes for short."""
-    found = grid_rows(np.array([row, [3.0, 4.0]]), 1.0)
-    assert found[0].tolist() == [0, 0]
-    assert found[1].tolist() == [int(0.6 * SCALE), int(0.8 * SCALE)]
+    rows = grid_rows(np.array([row, [3.0, 4.0]]), 1.0)
+    assert rows[0].tolist() == [0, 0]
+    assert rows[1].tolist() == [int(0.6 * SCALE), int(0.8 * SCALE)]
 
 
 def test_overflow_in_whitening_cannot_pass_the_radius():
@@ -254,8 +256,8 @@ def test_more_rows_than_one_word_holds():
     words = sum(split_into_words(one * 2**30) for _ in range(16))
     total = join_words(words)
     assert total.tolist() == [[int(one[0, 0]) * 2**34, 0], [0, 0]]
-    found = release_integer_moment(Private(total), 1.0, 2**34, 1.0, source=SeededNoise(1), trials=3)
-    assert np.allclose(found[:, 0, 0], 1.0, atol=1e-4) and found.shape == (3, 2, 2)
+    result = release_integer_moment(Private(total), 1.0, 2**34, 1.0, source=SeededNoise(1), trials=3)
+    assert np.allclose(result[:, 0, 0], 1.0, atol=1e-4) and result.shape == (3, 2, 2)
 
 
 @pytest.mark.parametrize("s", [2, 30, 300])

@@ -105,14 +105,14 @@ def test_the_tolerance_is_never_below_what_rounding_leaves():
     made = perturbation(60, 1.0, 0.5)
     for kind, far in product(("ordinary", "cancelling"), (1.0, 1e3, 1e6)):
         rows, theta = hostile(60, kind), made.centre + np.array([far, -0.7 * far])
-        found = rows.sums(LOGISTIC, theta[None])[0][0]
+        result = rows.sums(LOGISTIC, theta[None])[0][0]
         with mp.workdps(40):
             exact = [mp.mpf(0), mp.mpf(0)]
             for xi, wi, yi in zip(rows.features.tolist(), rows.weights.tolist(), rows.response.tolist(), strict=True):
                 z = mp.fsum(mp.mpf(a) * mp.mpf(t) for a, t in zip(xi, theta.tolist(), strict=True))
                 for j in range(2):
                     exact[j] += mp.mpf(wi) * (1 / (1 + mp.exp(-z)) - mp.mpf(yi)) * mp.mpf(xi[j])
-            off = float(mp.sqrt(sum((mp.mpf(float(found[j])) - exact[j]) ** 2 for j in range(2))))
+            off = float(mp.sqrt(sum((mp.mpf(float(result[j])) - exact[j]) ** 2 for j in range(2))))
         rounding_bound = made.minimizer_release.rounding_bound
         assert off <= rounding_bound.fixed + rounding_bound.slope * np.linalg.norm(theta - made.centre)
 
@@ -137,9 +137,9 @@ def test_a_release_is_whole_steps_from_the_centre(seed):
     """Every coordinate, from the system's entropy and from a seed; without noise the minimizer to within a step."""
     made, rows = perturbation(200, 1.0), hostile(200, "ordinary")
     for source in (SecureNoise(), SeededNoise(seed)):
-        found = made.release(in_pieces(rows), source, 30)  # 60 integers: all even or all odd in one run of 2^59
-        steps = np.rint((found - made.centre) / made.minimizer_release.step)
-        assert np.array_equal(made.centre + steps * made.minimizer_release.step, found)
+        released = made.release(in_pieces(rows), source, 30)  # 60 integers: all even or all odd in one run of 2^59
+        steps = np.rint((released - made.centre) / made.minimizer_release.step)
+        assert np.array_equal(made.centre + steps * made.minimizer_release.step, released)
         assert len(np.unique(np.mod(steps, 2))) == 2
     quiet = made.release(in_pieces(rows), ZeroNoise(), 1)[0]
     ideal, _ = exact_minimizer(made, rows, np.zeros(2))
@@ -149,10 +149,10 @@ def test_a_release_is_whole_steps_from_the_centre(seed):
 @pytest.mark.slow
 def test_spherical_integers_have_their_distribution():
     """Length Gamma(p), direction uniform; a length of shape 1 (E8) or noise 10 % too small would be seen."""
-    found = np.array([spherical_integers(2.0**30, 3) for _ in range(1500)]) / 2.0**30
-    length = np.linalg.norm(found, axis=1)
+    result = np.array([spherical_integers(2.0**30, 3) for _ in range(1500)]) / 2.0**30
+    length = np.linalg.norm(result, axis=1)
     assert kstest(length, gamma(3).cdf).pvalue > FALSE_ALARM
-    assert kstest(found[:, 0] / length, "uniform", (-1, 2)).pvalue > FALSE_ALARM  # a coordinate on the sphere in 3d
+    assert kstest(result[:, 0] / length, "uniform", (-1, 2)).pvalue > FALSE_ALARM  # a coordinate on the sphere in 3d
     assert kstest(length, gamma(1).cdf).pvalue < FALSE_ALARM
     assert kstest(0.8 * length, gamma(3).cdf).pvalue < FALSE_ALARM
     assert np.array([spherical_integers(0.01, 2) for _ in range(20)]).any() == np.False_

@@ -128,11 +128,11 @@ def test_the_solver_agrees_with_an_independent_one(loss, lam, seed):
     b, q = rng.standard_normal((3, 5)) * 2, rng.uniform(1, 4, (3, 5))
     c, sharp = rng.standard_normal((3, 5)), lam * rng.uniform(0, 2, (3, 5))
     data = Data(loss, x, y)
-    found = minimize(data, Penalty.of(b, q, c, sharp), 1e-9)
+    minimizers = minimize(data, Penalty.of(b, q, c, sharp), 1e-9)
     for t in range(3):
-        assert np.linalg.norm(found.theta[t] - split_reference(data, b[t], q[t], c[t], sharp[t])) < 1e-6
+        assert np.linalg.norm(minimizers.theta[t] - split_reference(data, b[t], q[t], c[t], sharp[t])) < 1e-6
     if lam:
-        assert np.any(found.theta == 0)
+        assert np.any(minimizers.theta == 0)
 
 
 def test_the_elastic_net_agrees_with_scikit_learn(seed):
@@ -256,11 +256,11 @@ def test_the_cost_for_labels_is_the_maximum():
         for kappa in (0.01, 0.5 * eps, eps, 1.01 * eps, 5.0, 400.0):
             terms = ObjectiveConstants(losses.LOGISTIC, 1.0, 1 / kappa)
             grid = float(np.max(p * eps + np.log1p(p * (1 - p) * kappa))) - eps
-            found = jacobian_cost(terms, eps, Neighbours.ADD_REMOVE_ONE, 0.0)
-            assert found == pytest.approx(max(grid, 0.0), abs=1e-8)
-            assert found <= terms.plain
-            assert (found == 0) == (kappa <= eps)
-            assert jacobian_cost(terms, 2 * eps, Neighbours.REPLACE_ONE, 0.0) == pytest.approx(found, abs=1e-12)
+            result = jacobian_cost(terms, eps, Neighbours.ADD_REMOVE_ONE, 0.0)
+            assert result == pytest.approx(max(grid, 0.0), abs=1e-8)
+            assert result <= terms.plain
+            assert (result == 0) == (kappa <= eps)
+            assert jacobian_cost(terms, 2 * eps, Neighbours.REPLACE_ONE, 0.0) == pytest.approx(result, abs=1e-12)
 
 
 @by_id
@@ -297,10 +297,15 @@ def test_gaussian_noise_keeps_its_delta(loss, neighbours):
 def test_returned_and_recycled():
     """Returned: the noise of the planned share, a smaller promise. Recycled: the promise as planned, less noise."""
     free = ObjectiveConstants(losses.LOGISTIC, 1.0, 10.0)
-    kept, back = (spend(free, add_remove(1.0, 0.0), 0.5, how) for how in ("recycle", "return"))
-    assert (kept.noise_epsilon, kept.jacobian_epsilon, kept.retrieved, kept.promise.epsilon) == (1.0, 0.0, 0.5, 1.0)
+    remaining, back = (spend(free, add_remove(1.0, 0.0), 0.5, how) for how in ("recycle", "return"))
+    assert (remaining.noise_epsilon, remaining.jacobian_epsilon, remaining.retrieved, remaining.promise.epsilon) == (
+        1.0,
+        0.0,
+        0.5,
+        1.0,
+    )
     assert (back.noise_epsilon, back.promise.epsilon) == (0.5, 0.5)
-    assert back.noise.scale == pytest.approx(2 * kept.noise.scale)
+    assert back.noise.scale == pytest.approx(2 * remaining.noise.scale)
     paid = spend(ObjectiveConstants(losses.linear(1.0), 1.0, 10.0), add_remove(1.0, 0.0), 0.5, "return")
     assert paid.promise.epsilon == pytest.approx(0.5 + math.log1p(0.1))
     assert paid.retrieved == pytest.approx(0.5 - math.log1p(0.1))
@@ -345,13 +350,13 @@ def test_every_split_adds_up(eps, modulus, share):
         for neighbours in BOTH:
             for how in ("recycle", "return"):
                 try:
-                    found = spend(ObjectiveConstants(loss, 1.0, modulus), ApproxDP(eps, 0.0, neighbours), share, how)
+                    spent = spend(ObjectiveConstants(loss, 1.0, modulus), ApproxDP(eps, 0.0, neighbours), share, how)
                 except InputError:
                     continue
-                assert found.noise_epsilon + found.jacobian_epsilon <= found.promise.epsilon * (1 + 1e-9)
-                assert found.promise.epsilon <= eps
+                assert spent.noise_epsilon + spent.jacobian_epsilon <= spent.promise.epsilon * (1 + 1e-9)
+                assert spent.promise.epsilon <= eps
                 width = 2 if neighbours is Neighbours.REPLACE_ONE else 1
-                assert width * loss.score / found.noise.scale <= found.noise_epsilon
+                assert width * loss.score / spent.noise.scale <= spent.noise_epsilon
 
 
 # ------------------------------------------------------------------ mechanisms
@@ -401,13 +406,13 @@ def test_zero_noise_gives_the_penalized_fit_and_sparsity_survives(seed):
     loss = losses.linear(100.0)
     x, y = rows(loss, 200, 6, seed)
     made = dp_erm(loss, 3.0, add_remove(50.0, 0.0), 6, ridge=1.0, lasso=6.0)
-    found = made.release(clipped(made, x, y), len(y), ZeroNoise(), 1)[0]
+    released = made.release(clipped(made, x, y), len(y), ZeroNoise(), 1)[0]
     own = made.ridge[0]
     net = ElasticNet(alpha=(6 + own) / 200, l1_ratio=6 / (6 + own), fit_intercept=False, tol=1e-14, max_iter=10**6).fit(
         x, y
     )
-    assert np.linalg.norm(found - net.coef_) < 1e-6
-    assert np.array_equal(found == 0, net.coef_ == 0) and np.any(found == 0)
+    assert np.linalg.norm(released - net.coef_) < 1e-6
+    assert np.array_equal(released == 0, net.coef_ == 0) and np.any(released == 0)
 
 
 def test_a_smaller_promise_is_more_noise_and_relations_differ():

@@ -16,19 +16,19 @@ from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, Quantizer, i
 from tests.helpers import TEST, names
 
 
-def seen(pieces):
+def gathered(pieces):
     """Directions, lengths and responses of all rows, side by side."""
-    found = []
+    collected = []
 
     def look(parts):
         for piece in parts:
             r = piece.rows
             rows = piece.directions[:, :r], piece.lengths[:r], piece.response[:r]
-            found.append(np.vstack(rows))
+            collected.append(np.vstack(rows))
         return np.zeros(1)
 
     pieces.sum(look)
-    return np.hstack(found)
+    return np.hstack(collected)
 
 
 @given(st.integers(1, 6), st.integers(0, 10**6), st.floats(-290, 290))
@@ -42,16 +42,16 @@ def test_directions_are_no_longer_than_one_and_lengths_are_those_of_the_rows(d, 
     y = rng.standard_normal(40)
     root = np.tril(rng.uniform(0.5, 2.0, (d, d)))
     rows = PrivateRows.from_arrays(x, y, names(d), block_rows=7)
-    found = seen(Quantizer.features_only(root, False).pieces(rows, 0))
-    whole = np.array(found[:d], dtype=np.int64).astype(object)
-    assert np.all((whole**2).sum(axis=0) <= STEPS**2)
-    assert not np.any(found[: d + 1, :3]) and np.array_equal(found[d + 1], y)
+    result = gathered(Quantizer.features_only(root, False).pieces(rows, 0))
+    complete = np.array(result[:d], dtype=np.int64).astype(object)
+    assert np.all((complete**2).sum(axis=0) <= STEPS**2)
+    assert not np.any(result[: d + 1, :3]) and np.array_equal(result[d + 1], y)
     with np.errstate(all="ignore"):
         expected = np.linalg.solve(root, x[3:].T)
     length = np.linalg.norm(expected, axis=0)
     near = length > 1e-2
-    assert np.allclose(found[d, 3:][near], length[near], rtol=1e-2)
-    turned = found[:d, 3:] / STEPS * found[d, 3:]
+    assert np.allclose(result[d, 3:][near], length[near], rtol=1e-2)
+    turned = result[:d, 3:] / STEPS * result[d, 3:]
     assert np.allclose(turned[:, near], expected[:, near], atol=1e-3 * np.max(np.abs(expected[:, near]), axis=0) + 1e-3)
 
 
@@ -68,7 +68,7 @@ def test_what_is_kept_is_what_is_made(most, seed):
             yield x[start : start + 130], y[start : start + 130]
 
     pieces = Quantizer.features_only(np.eye(4), False).pieces(PrivateRows(blocks, 1000, names(4)), most)
-    looks = [seen(pieces) for _ in range(3)]
+    looks = [gathered(pieces) for _ in range(3)]
     assert looks[0].shape == (6, 1000) and all(np.array_equal(looks[0], other) for other in looks[1:])
     assert len(read) == (8 if most == 10**9 else 24)
 
@@ -97,12 +97,12 @@ def test_a_product_with_a_point_is_exact(seed):
     rng = np.random.default_rng(seed)
     x, points = rng.standard_normal((700, 5)) * 100, rng.standard_normal((3, 5)) * [[1e-9], [1.0], [1e9]]
     rows = PrivateRows.from_arrays(x, np.zeros(700), names(5))
-    found = []
+    collected = []
 
     def look(parts):
         for piece in parts:
             along = piece.along(piece.directions, in_steps(points))
-            found.append(along[:, : piece.rows])
+            collected.append(along[:, : piece.rows])
             alone = QuantizedRows(
                 64, piece.lengths[:64], piece.response[:64], stored_directions=piece.directions[:, :64].astype(np.int32)
             )
@@ -111,7 +111,7 @@ def test_a_product_with_a_point_is_exact(seed):
 
     Quantizer.features_only(np.eye(5), False).pieces(rows, 0).sum(look)
     exact = (x @ points.T).T
-    assert np.allclose(np.hstack(found), exact, atol=1e-2 * np.linalg.norm(points, axis=1)[:, None])
+    assert np.allclose(np.hstack(collected), exact, atol=1e-2 * np.linalg.norm(points, axis=1)[:, None])
 
 
 @pytest.mark.parametrize("trials", [1, 3, 50])

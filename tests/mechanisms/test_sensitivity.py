@@ -37,15 +37,15 @@ def pair(base: np.ndarray, a: np.ndarray, b: np.ndarray) -> list[PrivateRows]:
     return [PrivateRows.from_arrays(t[:, :-1], t[:, -1], names(D)) for t in tables]
 
 
-def moved(found, tables) -> np.ndarray:
+def moved(result, tables) -> np.ndarray:
     """Difference of a plan's statistic on two neighbouring tables."""
-    first, second = (found.measure(rows).reveal(TEST) for rows in tables)
+    first, second = (result.measure(rows).reveal(TEST) for rows in tables)
     return first - second
 
 
-def joint_moved(found, tables) -> np.ndarray:
+def joint_moved(result, tables) -> np.ndarray:
     """Return the same of a first pass."""
-    first, second = (found.measure(found.pieces(rows)).reveal(TEST) for rows in tables)
+    first, second = (result.measure(result.pieces(rows)).reveal(TEST) for rows in tables)
     return first - second
 
 
@@ -55,10 +55,10 @@ def joint_moved(found, tables) -> np.ndarray:
 def test_joint_moment_moves_at_most_by_its_sensitivity(tables):
     """joint-pmt: Frobenius norm of the change is at most sqrt(2) R^2/n, whatever the two rows."""
     base, a, b = tables
-    found = plan("joint-pmt", public(), 5, 1.0, radius=3.0, response_scale=1.4, passes="1")
-    change = joint_moved(found.first, pair(base, a, b))
+    planned = plan("joint-pmt", public(), 5, 1.0, radius=3.0, response_scale=1.4, passes="1")
+    change = joint_moved(planned.first, pair(base, a, b))
     assert np.linalg.norm(change.astype(float)) <= math.sqrt(2) * SCALE**2
-    assert found.first.sigma == pytest.approx(math.sqrt(2) * 9.0 / 5)
+    assert planned.first.sigma == pytest.approx(math.sqrt(2) * 9.0 / 5)
 
 
 def test_joint_sensitivity_is_reached():
@@ -79,12 +79,12 @@ def test_two_part_statistics_move_at_most_by_their_sensitivities(id, tables):
     """Gram matrix within the tight sqrt(2) R^2/n, cross moment within 2 R Ry/n, in the integers that noise is added to;
     both over their noise within mu (proofs/sensitivity.md, 3.5)."""
     base, a, b = tables
-    found = plan(id, public(), 5, 1.0)
-    change = moved(found, pair(base, a, b)).astype(float)
+    planned = plan(id, public(), 5, 1.0)
+    change = moved(planned, pair(base, a, b)).astype(float)
     gram, cross = np.linalg.norm(change[:, :-1]), np.linalg.norm(change[:, -1])
     assert gram <= math.sqrt(2) * SCALE**2
     assert cross <= 2 * SCALE**2
-    over = [sigma / unit for sigma, unit in zip(found.sigmas, found.units, strict=True)]
+    over = [sigma / unit for sigma, unit in zip(planned.sigmas, planned.units, strict=True)]
     rows, columns = np.triu_indices(D)  # the papers' noise is on the upper triangle
     upper = np.linalg.norm(change[:, :-1][rows, columns])
     assert (upper / over[0]) ** 2 + (cross / over[1]) ** 2 <= 1 + 1e-9
@@ -92,9 +92,9 @@ def test_two_part_statistics_move_at_most_by_their_sensitivities(id, tables):
 
 def test_two_part_sensitivity_of_the_cross_moment_is_reached():
     """Opposite responses on one row at the radius."""
-    found = plan("pmt-ols", public(), 5, 1.0)
+    planned = plan("pmt-ols", public(), 5, 1.0)
     x = 1e3 * np.ones(D)
-    change = moved(found, pair(np.zeros((4, D + 1)), np.append(x, 1e6), np.append(x, -1e6)))
+    change = moved(planned, pair(np.zeros((4, D + 1)), np.append(x, 1e6), np.append(x, -1e6)))
     assert np.linalg.norm(change[:, -1].astype(float)) == pytest.approx(2 * SCALE**2, rel=1e-3)
 
 
@@ -103,8 +103,8 @@ def test_two_part_sensitivity_of_the_cross_moment_is_reached():
 def test_whitened_moment_moves_at_most_by_its_sensitivity(tables):
     """pmt-moment: within the tight bound, so within the paper's."""
     base, a, b = tables
-    found = plan("pmt-moment", public(), 5, 1.0)
-    assert np.linalg.norm(moved(found, pair(base, a, b)).astype(float)) <= math.sqrt(2) * SCALE**2
+    planned = plan("pmt-moment", public(), 5, 1.0)
+    assert np.linalg.norm(moved(planned, pair(base, a, b)).astype(float)) <= math.sqrt(2) * SCALE**2
 
 
 @given(arrays(float, (2, D), elements=st.one_of(st.floats(-1e3, 1e3), HUGE)), st.floats(0.1, 100))
@@ -126,12 +126,12 @@ def test_every_sound_method_meets_its_total_budget(mu, n, seed):
     moment = plan("pmt-moment", data, n, mu)
     assert math.sqrt(2) * moment.radius**2 / n / moment.sigma == pytest.approx(mu)
     for id in ("pmt-ols", "pmt-ridge", "dp-ols-public", "dp-ridge-public"):
-        found = plan(id, data, n, mu, calibration="papers")
-        r, ry = found.coordinates.radius, found.coordinates.response_radius
-        gram, cross = found.sigmas
+        planned = plan(id, data, n, mu, calibration="papers")
+        r, ry = planned.coordinates.radius, planned.coordinates.response_radius
+        gram, cross = planned.sigmas
         total = (2 * r * r / n / gram) ** 2 + (2 * r * ry / n / cross) ** 2
         assert math.sqrt(total) == pytest.approx(mu)
-        assert found.mu == mu
+        assert planned.mu == mu
 
 
 def test_each_mechanism_adds_the_noise_it_states(seed):

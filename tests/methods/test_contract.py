@@ -31,11 +31,11 @@ SOUND = [entry for entry in methods() if entry.standing is ReleaseStatus.SOUND]
 
 @pytest.fixture(scope="module")
 def problems() -> tuple[Problem, Problem]:
-    found = []
+    collected = []
     for id in ("demo", "demo-labels"):
         private, public, _ = load(id, n=300, m=60, d=4)
-        found.append(prepare(private, public, entry_of(id).choices))
-    return tuple(found)
+        collected.append(prepare(private, public, entry_of(id).choices))
+    return tuple(collected)
 
 
 def plan_of(entry, problem, mu, **values):
@@ -90,28 +90,28 @@ def test_spends_compose():
 @pytest.mark.parametrize("entry", methods(), ids=lambda e: e.id)
 def test_facts_come_back_from_a_record(entry, problems):
     """One flat mapping of plain types, and the same record from it."""
-    found = plan_of(entry, suited(entry, *problems), 1.0).facts()
-    assert Facts.from_dict(json.loads(json.dumps(found.as_dict()))) == found
+    result = plan_of(entry, suited(entry, *problems), 1.0).facts()
+    assert Facts.from_dict(json.loads(json.dumps(result.as_dict()))) == result
 
 
 def test_the_keys_of_two_passes():
     """What records have called these figures since they exist."""
     passes = Passes(pilot_share=0.1, counting_share=0.06, expected_clipping_bound=3.0, gradient_noise_sd=0.2)
-    found = Facts(radius=2.0, passes=passes, more={"response_scale": 0.5}).as_dict()
+    result = Facts(radius=2.0, passes=passes, more={"response_scale": 0.5}).as_dict()
     names = {"radius", "response_scale", "passes", "pilot_share", "counting_share"}
-    assert set(found) == names | {"expected_clipping_bound", "gradient_noise_sd"}
-    assert found["passes"] == 2 and passes.gradient_share == pytest.approx(0.84)
+    assert set(result) == names | {"expected_clipping_bound", "gradient_noise_sd"}
+    assert result["passes"] == 2 and passes.gradient_share == pytest.approx(0.84)
 
 
 @pytest.mark.parametrize("entry", SOUND, ids=lambda e: e.id)
 def test_a_release_comes_back_from_its_record(entry, problems):
     """What a ledger keeps makes the same release again, bands and parts included."""
-    found = release(suited(entry, *problems), Request(entry.id, Budget(1.0)), SeededNoise(5))
-    record = json.loads(json.dumps(found.as_dict()))
+    released = release(suited(entry, *problems), Request(entry.id, Budget(1.0)), SeededNoise(5))
+    record = json.loads(json.dumps(released.as_dict()))
     again = Release.from_dict(record)
-    assert json.dumps(again.as_dict()) == json.dumps(found.as_dict())
-    assert np.array_equal(again.public.spread, found.public.spread)
-    assert [Spend(**part) for part in record["parts"]] == list(found.parts)
+    assert json.dumps(again.as_dict()) == json.dumps(released.as_dict())
+    assert np.array_equal(again.public.spread, released.public.spread)
+    assert [Spend(**part) for part in record["parts"]] == list(released.parts)
     older = {name: value for name, value in record.items() if name != "parts"}
     assert Release.from_dict(older).parts == ()
 

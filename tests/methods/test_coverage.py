@@ -155,8 +155,8 @@ def test_bands_hold_on_designs_that_hurt(kind, n, m, mu, seed):
     shares = []
     for at in range(50):
         public, rows, beta = hurting(kind, n, m, seed + at)
-        found = plan("joint-pmt", public, n, mu).run(rows, SeededNoise(seed, at), 2)
-        shares.append(inside(found.bands(), beta))
+        result = plan("joint-pmt", public, n, mu).run(rows, SeededNoise(seed, at), 2)
+        shares.append(inside(result.bands(), beta))
     assert not below(shares, 0.9)
     assert refused_at(shares, 0.9) > 0.82, "the power"
 
@@ -171,7 +171,7 @@ def test_bands_hold_the_non_private_fit_on_real_tables(table, scale, m, mu, seed
     for at in range(40):
         public, rows, _ = sides(seed + at, table=table, scale=scale, m=m, one=True)
         exact = exact_fit(public, rows).reveal(TEST)
-        found = plan("joint-pmt", public, rows.n, mu).run(rows, SeededNoise(seed, at), 2)
-        shares.append(inside(found.bands(), exact))
+        result = plan("joint-pmt", public, rows.n, mu).run(rows, SeededNoise(seed, at), 2)
+        shares.append(inside(result.bands(), exact))
     assert not below(shares, 0.9)
     assert refused_at(shares, 0.9) > 0.76, "the power"

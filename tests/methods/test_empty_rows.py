@@ -34,11 +34,11 @@ KEY = bytes(range(32))
 def frame(rows: int, seed: int, labels: bool = False) -> pd.DataFrame:
     """Positive, signed and far from zero: columns of which a logarithm or a spline of 0 is not 0."""
     rng = np.random.default_rng(seed)
-    found = pd.DataFrame(
+    data_frame = pd.DataFrame(
         {"a": np.exp(rng.normal(size=rows)), "b": rng.normal(size=rows), "c": 50 + rng.normal(size=rows)}
     )
-    y = 2 * np.log(found["a"]) + found["b"] + 0.1 * rng.normal(size=rows)
-    return found.assign(y=(y > 0).astype(int) if labels else np.abs(y) + 1)
+    y = 2 * np.log(data_frame["a"]) + data_frame["b"] + 0.1 * rng.normal(size=rows)
+    return data_frame.assign(y=(y > 0).astype(int) if labels else np.abs(y) + 1)
 
 
 def problem(private: pd.DataFrame, choices: Choices, rows: int | None = None) -> Problem:
@@ -52,10 +52,10 @@ def choices(entry, **more) -> Choices:
     return Choices(target="y", family=entry.families[0], intercept=intercept, **more)
 
 
-def released(entry, found: Problem, **values: object) -> np.ndarray:
+def released(entry, result: Problem, **values: object) -> np.ndarray:
     """Return what leaves at one seed, as numbers."""
-    plan = entry.plan(found.public, found.private.n, Budget(2.0), make_parameters(entry, values))
-    outcome = plan.run(found.private, SeededNoise(3), 1)
+    plan = entry.plan(result.public, result.private.n, Budget(2.0), make_parameters(entry, values))
+    outcome = plan.run(result.private, SeededNoise(3), 1)
     return np.asarray(outcome.coefficients)
 
 
@@ -68,10 +68,10 @@ def test_a_row_without_a_value_adds_nothing(entry, missing, gap):
     rows = frame(300, 2, asked.family != "gaussian")
     holes = rows.astype(float)
     holes.loc[: EMPTY - 1, gap] = np.nan
-    kept = rows.iloc[EMPTY:]
+    remaining = rows.iloc[EMPTY:]
     if missing == "public-median" and gap == "a":
-        kept = pd.concat([rows[:EMPTY].assign(a=float(frame(80, 1)["a"].median())), kept])
-    alone = released(entry, problem(kept, asked, 300))
+        remaining = pd.concat([rows[:EMPTY].assign(a=float(frame(80, 1)["a"].median())), remaining])
+    alone = released(entry, problem(remaining, asked, 300))
     assert np.allclose(released(entry, problem(holes, asked)), alone, rtol=1e-6, atol=1e-9)
 
 
@@ -99,9 +99,9 @@ def test_nothing_is_derived_from_a_row_of_zeros(missing, intercept, derived):
     entry, asked = method("joint-moment"), Choices(target="y", missing=missing, intercept=intercept)
     holes = frame(300, 2)
     holes.loc[: EMPTY - 1, "y"] = np.nan
-    found = [problem(holes, asked), problem(holes.iloc[EMPTY:], asked, 300)]
-    plan = entry.plan(found[0].public, 300, Budget(2.0), make_parameters(entry, {"derived": derived}))
-    first, second = (plan.measure(one.private).reveal(TEST) for one in found)
+    collected = [problem(holes, asked), problem(holes.iloc[EMPTY:], asked, 300)]
+    plan = entry.plan(collected[0].public, 300, Budget(2.0), make_parameters(entry, {"derived": derived}))
+    first, second = (plan.measure(one.private).reveal(TEST) for one in collected)
     assert np.array_equal(first, second)
     zeros = PrivateRows.from_arrays(np.zeros((5, len(plan.public.names) - len(plan.derived.rules))), np.zeros(5), ())
     assert not np.any(plan.measure(zeros).reveal(TEST))
@@ -125,11 +125,11 @@ def test_a_slope_of_a_logarithm_is_not_drawn_to_zero():
     holes = rows.copy()
     holes.loc[:1999, "b"] = np.nan
     public = table_from(rows[-300:], "b", "public")
-    found = prepare(table_from(holes[:-300], "p", "private"), public, Choices(target="y"))
-    record = release(found, Request("joint-moment", Budget(20.0), {"derived": "log(a)"}), SeededNoise(1)).as_dict()
+    prepared = prepare(table_from(holes[:-300], "p", "private"), public, Choices(target="y"))
+    record = release(prepared, Request("joint-moment", Budget(20.0), {"derived": "log(a)"}), SeededNoise(1)).as_dict()
     fit = Moment.from_bytes(json.dumps(record).encode()).regress("y ~ log(a) + b")
     assert fit.fit.coefficients[fit.names.index("log(a)")] == pytest.approx(2.0, abs=0.02)
-    again = problem_of(found, Moment.from_bytes(json.dumps(record).encode()).record, fit)
+    again = problem_of(prepared, Moment.from_bytes(json.dumps(record).encode()).record, fit)
     z = again.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
     assert int(np.sum(~np.any(z, axis=1))) == 2000
 
@@ -141,13 +141,15 @@ def test_a_declared_number_of_rows_hides_how_many_are_there(id):
     asked = choices(entry)
     rows = frame(300, 2, asked.family != "gaussian")
     for at_hand in (300, 299, 260):
-        found = problem(rows[:at_hand], asked, 300)
-        plan = entry.plan(found.public, 300, Budget(2.0), make_parameters(entry, {}))
-        sizes = found.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+        prepared = problem(rows[:at_hand], asked, 300)
+        plan = entry.plan(prepared.public, 300, Budget(2.0), make_parameters(entry, {}))
+        sizes = prepared.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
         assert len(sizes) == 300 and not np.any(sizes[at_hand:])
-        passed = found.private.in_equal_blocks().sum(lambda x, y: np.array([len(y), np.count_nonzero(x.any(axis=1))]))
+        passed = prepared.private.in_equal_blocks().sum(
+            lambda x, y: np.array([len(y), np.count_nonzero(x.any(axis=1))])
+        )
         assert passed.reveal(TEST).tolist() == [300, at_hand]
-        assert np.all(np.isfinite(released(entry, found))) and plan.mu <= 2.0
+        assert np.all(np.isfinite(released(entry, prepared))) and plan.mu <= 2.0
 
 
 @pytest.mark.parametrize("id", ["dp-erm", "napp-public"])
@@ -156,10 +158,10 @@ def test_the_lattice_is_that_of_the_declared_rows(id, monkeypatch):
     entry, called = method(id), []
     minimizer_release = Mechanism.minimizer_release
     monkeypatch.setattr(Mechanism, "minimizer_release", lambda self, n: called.append(n) or minimizer_release(self, n))
-    found = problem(frame(300, 2), choices(entry))
-    plan = entry.plan(found.public, 300, Budget(2.0), make_parameters(entry, {}))
-    z = found.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+    prepared = problem(frame(300, 2), choices(entry))
+    plan = entry.plan(prepared.public, 300, Budget(2.0), make_parameters(entry, {}))
+    z = prepared.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
     for at_hand in (300, 299):
-        fewer = PrivateRows(lambda at_hand=at_hand: [(z[:at_hand, :-1], z[:at_hand, -1])], 300, found.private.names)
+        fewer = PrivateRows(lambda at_hand=at_hand: [(z[:at_hand, :-1], z[:at_hand, -1])], 300, prepared.private.names)
         plan.run(fewer, SeededNoise(3), 1)
     assert set(called) == {300}

@@ -26,9 +26,9 @@ def drawn(monkeypatch) -> list[np.ndarray]:
 
     def spied(inner):
         def draw(self, *arguments):
-            found = inner(self, *arguments)
-            given.append(np.array(found))
-            return found
+            result = inner(self, *arguments)
+            given.append(np.array(result))
+            return result
 
         return draw
 
@@ -56,11 +56,11 @@ def test_no_two_draws_of_a_release_are_equal(entry, monkeypatch):
     plan = entry.plan(public, 60, Budget(1.3), make_parameters(entry, {}))
     given = drawn(monkeypatch)
     source = SecureNoise()
-    found = [plan.run(rows, each, 1).coefficients[0] for each in (source, source, SecureNoise())]
+    collected = [plan.run(rows, each, 1).coefficients[0] for each in (source, source, SecureNoise())]
     assert bool(given) == (plan.mu > 0)
     if plan.mu > 0:
         assert_fresh(given)
-        assert not entry.gives_coefficients or len({tuple(one) for one in found}) == len(found)
+        assert not entry.gives_coefficients or len({tuple(one) for one in collected}) == len(collected)
 
 
 @pytest.mark.parametrize("name", ["integers", "spherical"])

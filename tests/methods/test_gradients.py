@@ -56,8 +56,8 @@ def curvatures(z, fam, points, bounds, mu=1.0, source=None):
     return CurvatureSum(fam, points, bounds).release(pieces(z), mu, len(z), source or ZeroNoise())
 
 
-def distances(found, exact):
-    return np.linalg.norm(found.coefficients - exact, axis=1)
+def distances(result, exact):
+    return np.linalg.norm(result.coefficients - exact, axis=1)
 
 
 @given(st.integers(1, 5), st.floats(0.05, 5), st.sampled_from([LOGISTIC, BOOSTING, POISSON]), st.integers(0, 10**6))
@@ -136,9 +136,9 @@ def test_the_noise_is_what_the_budget_asks_for(fault):
     """Variance of 4000 releases by chi-square, both tails at one in a million; a fifth less noise fails."""
     rows, n, mu, bounds = np.tile([[0.3, -0.2, 1.0]], (50, 1)), 50, 1.3, np.full(4000, 0.7)
     points = np.zeros((4000, 2))
-    found = gradients(rows, LOGISTIC, points, bounds, mu / fault, SeededNoise(3))
+    result = gradients(rows, LOGISTIC, points, bounds, mu / fault, SeededNoise(3))
     sd = 2 / (mu * n)
-    total = np.sum((found - found.mean(axis=0)) ** 2) / sd**2
+    total = np.sum((result - result.mean(axis=0)) ** 2) / sd**2
     inside = chi2.ppf(5e-7, 7998) < total < chi2.isf(5e-7, 7998)
     assert inside == (fault == 1.0)
     moments = curvatures(rows, LOGISTIC, points, bounds, mu / fault, SeededNoise(4))
@@ -154,17 +154,17 @@ def test_without_noise_the_passes_come_to_the_private_fit(fam, m, seed):
     """Zero noise at a large budget: what is left of the public fit's error is what clipping leaves, a little."""
     _, public, rows = glm(4000, m, seed, fam, 0.0 if fam == "gaussian" else 0.01, size=0.1 if fam == "poisson" else 0.3)
     exact = exact_fit(public, rows).reveal(TEST)
-    found = plan(ID, public, 4000, 1e3, passes=14).run(rows, ZeroNoise(), 1)
-    assert distances(found, exact)[0] < (0.03 if m == 300 else 0.2) * np.linalg.norm(public.coefficients - exact)
+    result = plan(ID, public, 4000, 1e3, passes=14).run(rows, ZeroNoise(), 1)
+    assert distances(result, exact)[0] < (0.03 if m == 300 else 0.2) * np.linalg.norm(public.coefficients - exact)
 
 
 def test_more_trials_extend_fewer(seed):
     """Trial 0 is the same whether one or three are drawn, and a release has one."""
     _, public, rows = glm(1000, 60, seed)
-    found = plan(ID, public, 1000, 1.0)
-    one, three = (found.run(rows, SeededNoise(5), trials).transcript() for trials in (1, 3))
+    planned = plan(ID, public, 1000, 1.0)
+    one, three = (planned.run(rows, SeededNoise(5), trials).transcript() for trials in (1, 3))
     assert three.shape[0] == 3 and np.allclose(one[0], three[0], rtol=1e-9)
-    assert np.all(np.isfinite(found.run(rows, SecureNoise(), 1).coefficients))
+    assert np.all(np.isfinite(planned.run(rows, SecureNoise(), 1).coefficients))
 
 
 @pytest.mark.slow
@@ -205,14 +205,14 @@ def test_bands_cover_and_are_no_wider_than_the_public_ones(mu):
 @pytest.mark.parametrize("mu", [0.15, 0.5, 1.5, 4.5])
 def test_the_prediction_is_one_to_bet_on(mu):
     """Predicted over realized distance within a factor 1.5 in the median of eight draws."""
-    found = []
+    collected = []
     for seed in range(8):
         _, public, rows = glm(5000, 100, seed)
         exact = exact_fit(public, rows).reveal(TEST)
         made = plan(ID, public, 5000, mu)
         realized = math.sqrt(np.mean(distances(made.run(rows, SeededNoise(seed), 6), exact) ** 2))
-        found.append(np.linalg.norm(made.predicted().to_exact) / realized)
-    assert 1 / 1.5 < np.median(found) < 1.5
+        collected.append(np.linalg.norm(made.predicted().to_exact) / realized)
+    assert 1 / 1.5 < np.median(collected) < 1.5
 
 
 def test_rows_that_are_not_alike_are_noticed_and_followed(seed):
@@ -220,9 +220,9 @@ def test_rows_that_are_not_alike_are_noticed_and_followed(seed):
     draw, public, _ = glm(8000, 100, seed)
     flipped = PrivateRows.from_arrays(draw.private_x, 1 - draw.private_y, names(5))
     exact = exact_fit(public, flipped).reveal(TEST)
-    found = plan(ID, public, 8000, 3.0).run(flipped, SeededNoise(seed), 6)
-    assert kind_of(found.notes()[0]) is ReleaseNote.FIT_TOO_FAR
-    assert np.median(distances(found, exact)) < 0.15 * np.linalg.norm(public.coefficients - exact)
+    result = plan(ID, public, 8000, 3.0).run(flipped, SeededNoise(seed), 6)
+    assert kind_of(result.notes()[0]) is ReleaseNote.FIT_TOO_FAR
+    assert np.median(distances(result, exact)) < 0.15 * np.linalg.norm(public.coefficients - exact)
 
 
 @pytest.mark.slow

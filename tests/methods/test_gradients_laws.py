@@ -439,8 +439,8 @@ def test_only_a_step_that_went_too_far_raises_the_curvature():
     start = np.tile([1.0, 1.0, 0.5], (3, 1))
     ends = start - np.array([0.3, 0.01, 0.3])[:, None] * (start @ true)
     variance = np.array([1e-12, 1e-12, 1e6])
-    seen = (Observation(points, -points @ true, variance) for points in (start, ends))
-    raised = _raised_by_overshoot(known, np.full(3, 1e-12), *seen)
+    observed = (Observation(points, -points @ true, variance) for points in (start, ends))
+    raised = _raised_by_overshoot(known, np.full(3, 1e-12), *observed)
     assert raised[0] == pytest.approx(true, rel=1e-6, abs=1e-6)
     assert np.array_equal(raised[1:], known[1:])
 

@@ -35,11 +35,11 @@ def test_a_row_that_was_truncated_is_given_back(d: int) -> None:
     """Without noise the difference of two gradients restores one missing row exactly, whatever the step."""
     rng = np.random.default_rng(d)
     gram, row, step = _gram(rng, d), 5 * rng.standard_normal(d), rng.standard_normal(d)
-    whole = gram + np.outer(row, row)
-    found = raise_curvatures(
-        gram[None], step[None], (whole @ step)[None], np.full(1, 1e-18), entry_variance=np.full(1, 1e-18)
+    complete = gram + np.outer(row, row)
+    result = raise_curvatures(
+        gram[None], step[None], (complete @ step)[None], np.full(1, 1e-18), entry_variance=np.full(1, 1e-18)
     )
-    assert np.allclose(found[0], whole)
+    assert np.allclose(result[0], complete)
 
 
 def test_curvature_is_never_lowered(seed) -> None:
@@ -47,9 +47,9 @@ def test_curvature_is_never_lowered(seed) -> None:
     rng = np.random.default_rng(seed)
     for d in (1, 3, 10):
         gram = np.array([_gram(rng, d) for _ in range(200)])
-        step, seen = rng.standard_normal((2, 200, d)) * np.exp(3 * rng.standard_normal((2, 200, 1)))
-        found = raise_curvatures(gram, step, seen, np.full(200, 0.01), entry_variance=np.full(200, 1e-4))
-        assert np.linalg.eigvalsh(found - gram).min() > -1e-9 * np.abs(found).max()
+        step, observed = rng.standard_normal((2, 200, d)) * np.exp(3 * rng.standard_normal((2, 200, 1)))
+        result = raise_curvatures(gram, step, observed, np.full(200, 0.01), entry_variance=np.full(200, 1e-4))
+        assert np.linalg.eigvalsh(result - gram).min() > -1e-9 * np.abs(result).max()
         lowered = raise_curvatures(
             gram, step, np.einsum("tij,tj->ti", gram / 2, step), np.full(200, 1e-9), entry_variance=np.full(200, 1e-9)
         )
@@ -60,11 +60,11 @@ def test_noise_alone_raises_nothing(seed) -> None:
     """Of 20,000 steps that are all noise at most 0.0025 are believed, twice what three standard deviations allow."""
     rng = np.random.default_rng(seed)
     gram, step = np.eye(4), 0.1 * rng.standard_normal((20_000, 4))
-    seen = step + 0.05 * rng.standard_normal((20_000, 4))
-    found = raise_curvatures(
-        np.tile(gram, (20_000, 1, 1)), step, seen, np.full(20_000, 0.05**2), entry_variance=np.zeros(20_000)
+    observed = step + 0.05 * rng.standard_normal((20_000, 4))
+    result = raise_curvatures(
+        np.tile(gram, (20_000, 1, 1)), step, observed, np.full(20_000, 0.05**2), entry_variance=np.zeros(20_000)
     )
-    assert np.mean(np.any(found != gram, axis=(1, 2))) < 0.0025
+    assert np.mean(np.any(result != gram, axis=(1, 2))) < 0.0025
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
@@ -72,12 +72,12 @@ def test_a_secant_is_the_conditional_law_of_what_noise_did_to_the_gram_matrix(d:
     """Along a step the matrix has the conditional mean; it stays symmetric and positive definite; the doubt shrinks."""
     rng = np.random.default_rng(d)
     gram, step, v, variance = _gram(rng, d), rng.standard_normal(d), 0.003, 0.02
-    seen = gram @ step + 0.1 * rng.standard_normal(d)
+    observed = gram @ step + 0.1 * rng.standard_normal(d)
     noise = v * (step @ step * np.eye(d) + np.outer(step, step))
     update = gaussian_update(noise[None], np.eye(d), np.zeros((1, d)), variance * np.eye(d))
-    wanted = gram @ step + update.gain[0] @ (seen - gram @ step)
+    wanted = gram @ step + update.gain[0] @ (observed - gram @ step)
     known, error_scale = secant_update(
-        *(each[None] for each in (gram, np.eye(d), step, seen)),
+        *(each[None] for each in (gram, np.eye(d), step, observed)),
         variance=np.full(1, variance),
         entry_variance=np.full(1, v),
     )
@@ -94,10 +94,10 @@ def test_two_gradients_never_leave_a_curvature_of_nothing(seed) -> None:
     rng = np.random.default_rng(seed)
     for d in (1, 3, 10):
         gram = np.array([_gram(rng, d) for _ in range(200)])
-        step, seen = rng.standard_normal((2, 200, d)) * np.exp(2 * rng.standard_normal((2, 200, 1)))
+        step, observed = rng.standard_normal((2, 200, d)) * np.exp(2 * rng.standard_normal((2, 200, 1)))
         error_scale = np.tile(np.eye(d), (200, 1, 1))
         for sign, variance in ((1, 1e-2), (-1, 1e-2), (-1, 1e-6)):
-            arguments = (gram, error_scale, step, sign * seen)
+            arguments = (gram, error_scale, step, sign * observed)
             variances = {"variance": np.full(200, variance), "entry_variance": np.full(200, 1e-3)}
             known, left = secant_update(*arguments, **variances)
             values = np.linalg.eigvalsh(known)
@@ -105,11 +105,11 @@ def test_two_gradients_never_leave_a_curvature_of_nothing(seed) -> None:
             assert np.linalg.eigvalsh(left).min() > -1e-12
             assert np.all(left <= error_scale + np.abs(left) + 1e-12)
         loud, _ = secant_update(
-            gram, error_scale, step, seen, variance=np.full(200, 1e12), entry_variance=np.full(200, 1e-3)
+            gram, error_scale, step, observed, variance=np.full(200, 1e12), entry_variance=np.full(200, 1e-3)
         )
         assert np.allclose(loud, gram, rtol=1e-3, atol=1e-3)
         still, as_before = secant_update(
-            gram, error_scale, 0 * step, 0 * seen, variance=np.ones(200), entry_variance=np.ones(200)
+            gram, error_scale, 0 * step, 0 * observed, variance=np.ones(200), entry_variance=np.ones(200)
         )
         assert np.array_equal(still, gram)
         assert np.array_equal(as_before, error_scale)
@@ -145,9 +145,9 @@ def test_a_step_that_gradients_measured_is_not_in_doubt(seed) -> None:
     public = public_from_rows(x[:60], y[:60], names(3), "y")
     rows = PrivateRows.from_arrays(x[60:], y[60:], names(3))
     entry = method("joint-pmt")
-    found = entry.plan(public, rows.n, Budget(190.0), make_parameters(entry, {})).run(rows, SeededNoise(seed), 1).fit
-    step = found.passes[1].point - found.passes[0].point
-    left = [np.trace(fit.gram_noise_covariance(step)[0]) for fit in (found.pilot, *found.passes)]
+    result = entry.plan(public, rows.n, Budget(190.0), make_parameters(entry, {})).run(rows, SeededNoise(seed), 1).fit
+    step = result.passes[1].point - result.passes[0].point
+    left = [np.trace(fit.gram_noise_covariance(step)[0]) for fit in (result.pilot, *result.passes)]
     assert left[1] == pytest.approx(left[0])
     assert np.max(left[2:]) < left[0] / 2
 
@@ -231,10 +231,10 @@ def test_a_step_with_too_small_a_gram_matrix_leaves_no_more_than_itself(d: int, 
     rng = np.random.default_rng([d, seed])
     for size in (0.1, 3.0, 300.0):
         pilot, rows = _gram(rng, d), size * rng.standard_normal((2, d))
-        whole, away = pilot + rows.T @ rows, rng.standard_normal(d)
-        step = np.linalg.solve(pilot, whole @ away)
+        complete, away = pilot + rows.T @ rows, rng.standard_normal(d)
+        step = np.linalg.solve(pilot, complete @ away)
         left = away - step
-        assert left @ whole @ left <= step @ whole @ step * (1 + 1e-9)
+        assert left @ complete @ left <= step @ complete @ step * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("mu", [0.5, 4.5])
@@ -349,10 +349,10 @@ def test_a_pilot_leaves_its_ball_to_the_features(mu: float, seed: int) -> None:
 def test_fewer_rows_beyond_a_bound_have_more_of_one_direction() -> None:
     """The cosine is one between 0 and 1 that falls with the share, 0.06 where a tenth is beyond (proofs/radius.md)."""
     shares = np.array([0.0, 1e-6, 1e-3, 0.1, 1.0])
-    found = common_direction(shares)
-    assert np.all((found > 0) & (found < 1))
-    assert np.all(np.diff(found) < 0) or np.isclose(found[0], 1, atol=1e-3)
-    assert found[3] == pytest.approx(0.058, abs=0.001)
+    result = common_direction(shares)
+    assert np.all((result > 0) & (result < 1))
+    assert np.all(np.diff(result) < 0) or np.isclose(result[0], 1, atol=1e-3)
+    assert result[3] == pytest.approx(0.058, abs=0.001)
 
 
 def test_rows_that_public_rows_do_not_foresee_are_believed_beyond_chance() -> None:

@@ -28,9 +28,9 @@ from tests.helpers import FALSE_ALARM, TEST, make, names, plan, refused
 from tests.mechanisms.test_sensitivity import NEIGHBOURS, D, pair, public
 
 
-def gradient_sum(found, pieces, points, bounds):
+def gradient_sum(result, pieces, points, bounds):
     """Exact clipped gradients of a second pass, in integers."""
-    return pieces.sum(found.second.gradients(points, bounds)).map(join_words).reveal(TEST)
+    return pieces.sum(result.second.gradients(points, bounds)).map(join_words).reveal(TEST)
 
 
 @pytest.mark.slow
@@ -39,13 +39,15 @@ def gradient_sum(found, pieces, points, bounds):
 def test_gradient_and_histogram_move_at_most_by_their_sensitivities(tables, bound, at):
     """Whatever the two rows, the pilot and the bound: 2 in units of the bound, sqrt(2) rows."""
     base, a, b = tables
-    found = plan("joint-pmt", public(), 5, 1.0)
+    planned = plan("joint-pmt", public(), 5, 1.0)
     points, bounds = np.full((1, D), at), np.array([bound])
-    rows = [found.first.pieces(table) for table in pair(base, a, b)]
-    gradients = [gradient_sum(found, table, points, bounds) for table in rows]
-    counts = [found.second.counts(table, points).reveal(TEST) for table in rows]
+    rows = [planned.first.pieces(table) for table in pair(base, a, b)]
+    gradients = [gradient_sum(planned, table, points, bounds) for table in rows]
+    counts = [planned.second.counts(table, points).reveal(TEST) for table in rows]
     assert np.linalg.norm((gradients[0] - gradients[1]).astype(float)) <= 2 * GRADIENT
-    assert np.linalg.norm((counts[0] - counts[1]).astype(float)) <= found.second.sizes.sensitivity * FINE * (1 + 1e-12)
+    assert np.linalg.norm((counts[0] - counts[1]).astype(float)) <= planned.second.sizes.sensitivity * FINE * (
+        1 + 1e-12
+    )
     filled = [np.count_nonzero(np.any(x != 0, axis=1)) for x, _ in (next(iter(t._blocks())) for t in pair(base, a, b))]
     assert all(np.sum(each) <= count * FINE for each, count in zip(counts, filled, strict=True))
 
@@ -54,9 +56,9 @@ def test_the_sensitivity_of_the_gradient_is_reached():
     """Opposite rows far out move the clipped sum by twice the bound."""
     data = public()
     rows = [data.factor @ (sign * 1e3 * np.eye(D + 1)[0] + 1e3 * np.eye(D + 1)[-1]) for sign in (1, -1)]
-    found = plan("joint-pmt", data, 5, 1.0)
-    tables = [found.first.pieces(table) for table in pair(np.zeros((4, D + 1)), *rows)]
-    first, second = (gradient_sum(found, table, np.zeros((1, D)), np.ones(1)) for table in tables)
+    planned = plan("joint-pmt", data, 5, 1.0)
+    tables = [planned.first.pieces(table) for table in pair(np.zeros((4, D + 1)), *rows)]
+    first, second = (gradient_sum(planned, table, np.zeros((1, D)), np.ones(1)) for table in tables)
     assert np.linalg.norm(first - second) == pytest.approx(2 * GRADIENT, rel=1e-4)
 
 
@@ -66,13 +68,13 @@ def test_the_mechanisms_together_cost_the_budget(mu, mode, seed):
     """Sensitivities over noise, written anew, squared and added, are mu^2."""
     _, data, _ = make(200, 60, seed)
     for values in ({}, {"clip": 3.0}, {"passes": "2"}, {"passes": "3"}):
-        found = plan("joint-pmt", data, 4000, mu, radius_mode=mode, **values)
-        costs = [math.sqrt(2) * found.first.ball.radius**2 / 4000 / found.first.sigma]
-        costs += [(2 * 3.0 / 4000) / each.noise_at(3.0) for each in found.gradients]
-        costs += [math.sqrt(2) / each.counting_sd for each in found.gradients if not each.clip]
+        planned = plan("joint-pmt", data, 4000, mu, radius_mode=mode, **values)
+        costs = [math.sqrt(2) * planned.first.ball.radius**2 / 4000 / planned.first.sigma]
+        costs += [(2 * 3.0 / 4000) / each.noise_at(3.0) for each in planned.gradients]
+        costs += [math.sqrt(2) / each.counting_sd for each in planned.gradients if not each.clip]
         assert math.hypot(*costs) == pytest.approx(mu)
-        assert len(found.gradients) == (1 if values.get("passes") == "2" else 13 if mu == 190.0 and not values else 2)
-        assert found.mu == mu
+        assert len(planned.gradients) == (1 if values.get("passes") == "2" else 13 if mu == 190.0 and not values else 2)
+        assert planned.mu == mu
 
 
 def test_the_wider_radius_is_for_one_pass(seed):
@@ -90,17 +92,17 @@ def test_the_wider_radius_is_for_one_pass(seed):
 def test_gradient_and_histogram_carry_the_noise_they_state(seed):
     """Released minus exact, at each trial's own pilot and bound: chi-square; 20 % less would be seen."""
     _, data, rows = make(300, 60, seed)
-    found, trials = plan("joint-pmt", data, 300, 1.3), 2000
-    outcome = found.run(rows, SeededNoise(seed), trials)
-    pieces, noise = found.first.pieces(rows), []
+    result, trials = plan("joint-pmt", data, 300, 1.3), 2000
+    outcome = result.run(rows, SeededNoise(seed), trials)
+    pieces, noise = result.first.pieces(rows), []
     middle, last = outcome.fit.before, outcome.fit
     for each, before in ((middle, outcome.pilot), (last, middle)):
-        exact = gradient_sum(found, pieces, before.correction, each.gradient.bound) / GRADIENT / 300
+        exact = gradient_sum(result, pieces, before.correction, each.gradient.bound) / GRADIENT / 300
         noise.append((each.gradient.units - exact)[:, 0])
     for each, before in ((middle, outcome.pilot), (last, middle)):
-        exact = found.second.counts(pieces, before.correction).reveal(TEST) / FINE
+        exact = result.second.counts(pieces, before.correction).reveal(TEST) / FINE
         noise.append((each.gradient.counts - exact)[:, 3])
-    shares = [each.shares for each in found.gradients]
+    shares = [each.shares for each in result.gradients]
     sds = [2 / (each.gradient_mu * 300) for each in shares] + [math.sqrt(2) / each.counting_mu for each in shares]
     for drawn, sd in zip(noise, sds, strict=True):
         total = np.sum(drawn**2) / sd**2
@@ -111,20 +113,20 @@ def test_gradient_and_histogram_carry_the_noise_they_state(seed):
 def test_the_integer_sums_are_those_of_the_definition(seed):
     """Histogram and clipped gradients, written as a loop over pilots in floating point, without noise."""
     draw, data, rows = make(3000, 60, seed)
-    found = plan("joint-pmt", data, 3000, 1.0)
+    planned = plan("joint-pmt", data, 3000, 1.0)
     points = np.random.default_rng(seed).standard_normal((5, 10)) / 5
-    pieces, bounds = found.first.pieces(rows), np.linspace(2.0, 9.0, 5)
-    counts = found.second.counts(pieces, points).reveal(TEST) / FINE
-    sums = gradient_sum(found, pieces, points, bounds) / GRADIENT * bounds[:, None]
+    pieces, bounds = planned.first.pieces(rows), np.linspace(2.0, 9.0, 5)
+    counts = planned.second.counts(pieces, points).reveal(TEST) / FINE
+    sums = gradient_sum(planned, pieces, points, bounds) / GRADIENT * bounds[:, None]
     z = whiten(ridge_regularized_public(data).factor, np.column_stack([draw.private_x, draw.private_y]))
     for t, point in enumerate(points):
         gradients = z[:, :-1] * (z[:, -1] - z[:, :-1] @ point)[:, None]
         lengths = np.linalg.norm(gradients, axis=1)
-        expected = np.bincount(found.second.sizes.bins(lengths), minlength=counts.shape[1])
+        expected = np.bincount(planned.second.sizes.bins(lengths), minlength=counts.shape[1])
         assert np.sum(np.abs(counts[t] - expected)) <= 2  # a row within 1e-6 of an edge
         clipped = gradients * np.minimum(1, bounds[t] / lengths)[:, None]
         assert np.allclose(sums[t] / 3000, clipped.mean(axis=0), atol=1e-5)
-    secure = found.run(rows, SecureNoise(), 1)
+    secure = planned.run(rows, SecureNoise(), 1)
     assert np.all(np.isfinite(secure.coefficients)) and 0 <= secure.released()["clipped_share"] <= 1
 
 
@@ -151,25 +153,27 @@ class Uncounted(SecondPass):
         return super().counts(rows, points).map(lambda total: 30 * total)
 
 
-def planted(fault, found):
+def planted(fault, result):
     """Return the second pass of a plan with a fault in it."""
-    return fault(**{field.name: getattr(found.second, field.name) for field in fields(SecondPass)})
+    return fault(**{field.name: getattr(result.second, field.name) for field in fields(SecondPass)})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [Unclipped, Uncounted])
 def test_planted_faults_of_the_second_pass_are_caught(fault):
     """No clipping; a histogram whose sensitivity was forgotten."""
-    assert audit("joint-pmt", 1.0, 10_000, change=lambda found: replace(found, second=planted(fault, found))).violated
+    assert audit(
+        "joint-pmt", 1.0, 10_000, change=lambda result: replace(result, second=planted(fault, result))
+    ).violated
 
 
 @pytest.mark.slow
 def test_a_planted_fault_of_the_gradient_between_is_caught():
     """No clipping there."""
 
-    def change(found):
-        (between,) = found.middle
-        return replace(found, middle=(planted(Unclipped, replace(found, second=between)),))
+    def change(result):
+        (between,) = result.middle
+        return replace(result, middle=(planted(Unclipped, replace(result, second=between)),))
 
     assert audit("joint-pmt", 1.0, 10_000, change=change).violated
 
@@ -178,8 +182,8 @@ def distance(public, rows, seed, trials=20, **values):
     """Median distance to the non-private fit, and that of the public fit."""
     exact = exact_fit(public, rows).reveal(TEST)
     mu = values.pop("mu", 1.0)
-    found = plan("joint-pmt", public, rows.n, mu, **values).run(rows, SeededNoise(seed), trials)
-    return np.median(np.linalg.norm(found.coefficients - exact, axis=1)), np.linalg.norm(public.coefficients - exact)
+    result = plan("joint-pmt", public, rows.n, mu, **values).run(rows, SeededNoise(seed), trials)
+    return np.median(np.linalg.norm(result.coefficients - exact, axis=1)), np.linalg.norm(public.coefficients - exact)
 
 
 @pytest.mark.parametrize(("n", "m"), [(3000, 20), (3000, 50), (10_000, 200)])
@@ -210,8 +214,8 @@ def test_rows_far_out_with_ordinary_residuals_are_kept():
 
 def test_a_shifted_public_sample_costs_accuracy_only():
     """Coefficients half a residual standard deviation off: the second pass finds most of the way back."""
-    found = [distance(*heavy(5000, 60, s, shift=0.5), s, mu=2.0) for s in range(8)]
-    assert np.median([ours / public_fit for ours, public_fit in found]) < 0.1
+    collected = [distance(*heavy(5000, 60, s, shift=0.5), s, mu=2.0) for s in range(8)]
+    assert np.median([ours / public_fit for ours, public_fit in collected]) < 0.1
 
 
 @pytest.mark.slow
@@ -219,8 +223,8 @@ def test_a_shifted_public_sample_costs_accuracy_only():
 def test_never_worse_than_the_public_fit(mu):
     """Down to no budget at all, over alike samples, small and large m: the median ratio is at most 1."""
     for n, m in ((500, 13), (3000, 13), (500, 15), (3000, 20), (3000, 200)):
-        found = [distance(*make(n, m, s)[1:], s, mu=mu) for s in range(10)]
-        assert np.median([ours / public_fit for ours, public_fit in found]) < 1.05
+        collected = [distance(*make(n, m, s)[1:], s, mu=mu) for s in range(10)]
+        assert np.median([ours / public_fit for ours, public_fit in collected]) < 1.05
 
 
 def test_counts_and_public_shares_are_combined_by_precision(seed):
@@ -257,8 +261,8 @@ def test_no_warning_tells_of_a_private_row(far):
     for values in ({}, {"passes": "1"}, {"response_scale": 2.0}):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = plan("joint-pmt", data, 5, 1.0, **values).run(rows, SecureNoise(), 1)
-        assert np.all(np.isfinite(found.coefficients))
+            result = plan("joint-pmt", data, 5, 1.0, **values).run(rows, SecureNoise(), 1)
+        assert np.all(np.isfinite(result.coefficients))
 
 
 @pytest.mark.parametrize("name", ["clip", "radius", "response_scale"])
@@ -323,45 +327,47 @@ def test_fewest_rows_release_all_that_they_tell(m, seed):
         x = rng.standard_t(4, (m + 400, 7))
         y = x.sum(axis=1) + rng.standard_normal(m + 400)
         data = public_from_rows(x[:m], y[:m], names(7), "y")
-        found = plan("joint-pmt", data, 400, 1.0).run(
+        result = plan("joint-pmt", data, 400, 1.0).run(
             PrivateRows.from_arrays(x[m:], y[m:], names(7)), SeededNoise(seed, at), 1
         )
-        assert np.all(np.isfinite(found.coefficients)) and np.all(np.isfinite(found.bands().high))
-        assert isinstance(found.notes(), tuple) and found.released()
+        assert np.all(np.isfinite(result.coefficients)) and np.all(np.isfinite(result.bands().high))
+        assert isinstance(result.notes(), tuple) and result.released()
 
 
 def test_a_plan_expects_what_its_passes_leave(seed):
     """With a bound that no row reaches precisions add up, of gradients with the error of a pilot that truncates."""
     _, data, _ = make(3000, 60, seed)
     clip = 1.01 * plan("joint-pmt", data, 3000, 10.0).second.sizes.edges[-1]
-    found = plan("joint-pmt", data, 3000, 10.0, clip=clip, radius=1.0)
-    assert [each.expected_bound for each in found.gradients] == [clip, clip]
-    v, alike = found.first.sigma**2 / 2, 1 / 3000 + found.first.public.moment_variance
-    gram_mse = found.first.public.d + 1
+    planned = plan("joint-pmt", data, 3000, 10.0, clip=clip, radius=1.0)
+    assert [each.expected_bound for each in planned.gradients] == [clip, clip]
+    v, alike = planned.first.sigma**2 / 2, 1 / 3000 + planned.first.public.moment_variance
+    gram_mse = planned.first.public.d + 1
     gram_mse *= v * alike / (v + alike)
-    gram_mse += expected_truncated_fraction(found.first.public, found.first.ball) ** 2
-    precision = 1 / pilot_variance(found.first)
-    for each in found.gradients:
+    gram_mse += expected_truncated_fraction(planned.first.public, planned.first.ball) ** 2
+    precision = 1 / pilot_variance(planned.first)
+    for each in planned.gradients:
         noise = 2 * clip / (each.shares.gradient_mu * 3000)
         precision += 1 / (noise**2 + gram_mse / precision)
-    predicted = found.predicted()
-    assert predicted.privacy / found.first.unit == pytest.approx(precision**-0.5, rel=1e-3)
+    predicted = planned.predicted()
+    assert predicted.privacy / planned.first.unit == pytest.approx(precision**-0.5, rel=1e-3)
     assert np.all(predicted.truncation < 0.01 * predicted.privacy)
 
 
 def test_a_plan_rehearses_releases_of_rows_like_the_public_ones(seed):
     """Bounds and unclipped shares of a plan are those of releases whose rows have the public lengths' law."""
     _, data, rows = make(10_000, 200, seed)
-    found = plan("joint-pmt", data, 10_000, 1.5)
-    released = found.run(rows, SeededNoise(seed), 40)
+    planned = plan("joint-pmt", data, 10_000, 1.5)
+    released = planned.run(rows, SeededNoise(seed), 40)
     last, cut = released.fit.passes[-1], released.bands().truncation
-    assert 0.8 < found.second.expected_bound / np.median(last.gradient.bound) < 1.25
-    assert np.median(found.second.rehearsal.unclipped_share) == pytest.approx(np.median(last.unclipped_share), abs=0.03)
-    assert np.std(found.second.rehearsal.counts[:, -3:]) == pytest.approx(found.second.counting_sd, rel=0.5)
-    assert 1 / 3 < np.median(found.predicted().truncation / cut) < 3
-    assert np.array_equal(found.second.rehearsal.bound, replace(found.second).rehearsal.bound)
-    heavy = replace(found.second, sizes=replace(found.second.sizes, lengths=found.second.sizes.lengths**2))
-    assert heavy.expected_bound > 1.5 * found.second.expected_bound
+    assert 0.8 < planned.second.expected_bound / np.median(last.gradient.bound) < 1.25
+    assert np.median(planned.second.rehearsal.unclipped_share) == pytest.approx(
+        np.median(last.unclipped_share), abs=0.03
+    )
+    assert np.std(planned.second.rehearsal.counts[:, -3:]) == pytest.approx(planned.second.counting_sd, rel=0.5)
+    assert 1 / 3 < np.median(planned.predicted().truncation / cut) < 3
+    assert np.array_equal(planned.second.rehearsal.bound, replace(planned.second).rehearsal.bound)
+    heavy = replace(planned.second, sizes=replace(planned.second.sizes, lengths=planned.second.sizes.lengths**2))
+    assert heavy.expected_bound > 1.5 * planned.second.expected_bound
 
 
 def test_the_share_of_truncated_rows_is_foreseen_with_few_public_rows():
@@ -369,9 +375,9 @@ def test_the_share_of_truncated_rows_is_foreseen_with_few_public_rows():
     apart, beyond = [], []
     for draw in range(10):
         _, data, rows = make(5000, 40, 7 + draw)
-        found = plan("joint-pmt", data, 5000, 1.5)
-        released = found.run(rows, SeededNoise(draw), 1).released()
-        apart.append(math.log(found.facts().predicted_truncation_rate / released["clipped_share"]))
-        beyond.append(np.mean(found.second.sizes.lengths > found.second.expected_bound))
+        planned = plan("joint-pmt", data, 5000, 1.5)
+        released = planned.run(rows, SeededNoise(draw), 1).released()
+        apart.append(math.log(planned.facts().predicted_truncation_rate / released["clipped_share"]))
+        beyond.append(np.mean(planned.second.sizes.lengths > planned.second.expected_bound))
     assert abs(np.median(apart)) < math.log(2) and np.median(beyond) == 0
-    assert found.facts().predicted_truncation_rate == np.median(found.second.rehearsal.clipped_shares)
+    assert planned.facts().predicted_truncation_rate == np.median(planned.second.rehearsal.clipped_shares)

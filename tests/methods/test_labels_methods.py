@@ -89,11 +89,15 @@ def test_a_fit_converges_from_anywhere(seed):
 def test_whitened_newton_is_ordinary_newton(seed):
     """Noise-free and untruncated, each iterate maps back to the ordinary one (A, Theorem 5.1)."""
     draw, public, rows = glm(1500, 80, seed, lam=0.01)
-    found = plan("pmt-logistic", public, 1500, 1e-3, steps=4, eta=1e-9, indefinite="printed")
-    assert found.steps.radius > 2 * np.max(np.linalg.norm(draw.private_x @ found.steps.root.T, axis=1)) / 2
-    longest = 1.01 * np.max(np.linalg.norm(draw.private_x @ found.steps.root.T, axis=1))
-    wide = type(found)(
-        public, 1500, found.mu, found.steps.__class__(**{**vars(found.steps), "radius": longest}), found.parameters
+    planned = plan("pmt-logistic", public, 1500, 1e-3, steps=4, eta=1e-9, indefinite="printed")
+    assert planned.steps.radius > 2 * np.max(np.linalg.norm(draw.private_x @ planned.steps.root.T, axis=1)) / 2
+    longest = 1.01 * np.max(np.linalg.norm(draw.private_x @ planned.steps.root.T, axis=1))
+    wide = type(planned)(
+        public,
+        1500,
+        planned.mu,
+        planned.steps.__class__(**{**vars(planned.steps), "radius": longest}),
+        planned.parameters,
     )
     path = wide.run(rows, ZeroNoise(), 1).iterates[:, 0]
     beta, x, y = np.zeros(5), draw.private_x, draw.private_y
@@ -112,8 +116,8 @@ def test_without_noise_the_private_fit_comes_back(id, seed):
     exact = exact_fit(public, rows).reveal(TEST)
     off = np.linalg.norm(public.coefficients - exact)
     values = {"steps": 30} if "logistic" in id else {"radius": 30.0, "shrinkage": "none"}
-    found = plan(id, public, 3000, 1e3, **values).run(rows, ZeroNoise(), 1).coefficients[0]
-    assert np.linalg.norm(found - exact) < (0.3 * off if id == "pmt-score" else 1e-3 * off)
+    result = plan(id, public, 3000, 1e3, **values).run(rows, ZeroNoise(), 1).coefficients[0]
+    assert np.linalg.norm(result - exact) < (0.3 * off if id == "pmt-score" else 1e-3 * off)
 
 
 @given(st.integers(2, 5), st.floats(0.2, 5), st.floats(1, 4), st.integers(0, 10**6))
@@ -149,19 +153,19 @@ def test_the_noise_meets_the_budget(id, seed):
     """Noise over sensitivity, composed over steps by an independent formula, is the total budget."""
     _, public, _ = glm(1000, 100, seed, lam=0.01)
     mu = 1.7
-    found = plan(id, public, 1000, mu)
+    planned = plan(id, public, 1000, mu)
     if id == "pmt-objective":
-        m = found.mechanism
+        m = planned.mechanism
         first, rest = 2 * m.radius / m.noise, 0.02 * mu
         assert math.hypot(first, rest) == pytest.approx(mu, rel=2e-6)
         assert m.modulus + 1000 * np.linalg.eigvalsh(m.penalty)[0] >= 2 * m.noise**2 * m.reach * (1 - 1e-9)
     elif id == "pmt-score":
-        assert 2 * found.clip.radius / 1000 / found.sigma == pytest.approx(mu)
+        assert 2 * planned.clip.radius / 1000 / planned.sigma == pytest.approx(mu)
     elif id == "dp-gd":
-        assert math.sqrt(found.parameters.steps) * 2 * 1.0 / 1000 / found.sigma == pytest.approx(mu)
+        assert math.sqrt(planned.parameters.steps) * 2 * 1.0 / 1000 / planned.sigma == pytest.approx(mu)
     else:
-        hessian, score = found.sigmas
-        r, steps = found.steps.radius, found.parameters.steps
+        hessian, score = planned.sigmas
+        r, steps = planned.steps.radius, planned.parameters.steps
         # what a row can move of both: over residuals q, q' and the cosine t of two rows at the radius
         q, p, t = np.meshgrid(np.linspace(0, 1, 41), np.linspace(0, 1, 41), np.linspace(0, 1, 21))
         w, v = q * (1 - q), p * (1 - p)
@@ -266,9 +270,9 @@ def test_the_two_dimensional_density_keeps_the_claim():
 def test_the_solver_finds_the_minimum_and_adds_little(seed):
     """The released point solves its own equation to the stated tolerance."""
     _, public, rows = glm(1000, 100, seed, lam=0.01)
-    found = plan("pmt-objective", public, 1000, 1.0)
-    m = found.mechanism
-    inside = found.prepared(rows)
+    planned = plan("pmt-objective", public, 1000, 1.0)
+    m = planned.mechanism
+    inside = planned.prepared(rows)
     theta = m.release(inside, ZeroNoise(), 1)
     gradient = gathered(inside).sums(LOGISTIC, theta)[0] + 1000 * theta @ m.penalty + m.modulus * (theta - m.centre)
     assert np.linalg.norm(gradient) <= 1e-7 * m.noise
@@ -320,9 +324,9 @@ def test_counts(seed):
     off = np.linalg.norm(public.coefficients - exact)
     score = plan("pmt-score", public, 20_000, 5.0).run(rows, SeededNoise(seed), 20).coefficients
     assert np.median(np.linalg.norm(score - exact, axis=1)) < 0.6 * off
-    found = plan("pmt-glm", public, 20_000, 1.0).run(rows, SeededNoise(seed), 20)
-    bound = found.plan.steps.coefficient_bound
-    assert np.all(np.linalg.norm(found.path, axis=2) <= bound * (1 + 1e-12))
+    result = plan("pmt-glm", public, 20_000, 1.0).run(rows, SeededNoise(seed), 20)
+    bound = result.plan.steps.coefficient_bound
+    assert np.all(np.linalg.norm(result.path, axis=2) <= bound * (1 + 1e-12))
 
 
 def test_the_objective_beats_the_papers_newton(seed):

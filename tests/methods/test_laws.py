@@ -65,19 +65,19 @@ def held_to(each: dict[str, np.ndarray], id: str) -> dict[str, bool]:
     that of zero and of the public fit.
     """
     mine = each[id]
-    kept = (
+    remaining = (
         mine[-1] <= 0.1,
         np.all(mine[1:] <= 1.1 * np.minimum.accumulate(mine)[:-1]),
         np.all(mine <= 1.05 * np.minimum(each["zero"], each["public-only"])),
     )
-    return dict(zip(LAWS, map(bool, kept), strict=True))
+    return dict(zip(LAWS, map(bool, remaining), strict=True))
 
 
 def laws(errors: Errors) -> dict[str, tuple[int, ...]]:
     """Return on how many tables each method keeps each law."""
     ids = sorted({id for each in errors.values() for id in each} - {"zero"})
-    kept = {id: [held_to(each, id) for each in errors.values() if id in each] for id in ids}
-    return {id: tuple(sum(one[law] for one in tables) for law in LAWS) for id, tables in kept.items()}
+    by_name = {id: [held_to(each, id) for each in errors.values() if id in each] for id in ids}
+    return {id: tuple(sum(one[law] for one in tables) for law in LAWS) for id, tables in by_name.items()}
 
 
 def medians(errors: Errors, id: str) -> tuple[float, ...]:
@@ -116,8 +116,8 @@ def test_every_offered_method_keeps_the_laws_as_often_as_is_stated(errors: tuple
         f"no row in docs/accuracy.md, {task}s, three laws: {missing}; CONTRIBUTING.md, Add a method, step 5"
     )
     assert not page.keys() - numbers.keys(), "a row of docs/accuracy.md names a method that is not offered"
-    for id, kept in numbers.items():
-        assert np.all(np.array(kept) >= np.array(page[id]) - 1), (id, kept, page[id])
+    for id, remaining in numbers.items():
+        assert np.all(np.array(remaining) >= np.array(page[id]) - 1), (id, remaining, page[id])
 
 
 @pytest.mark.slow

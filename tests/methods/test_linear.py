@@ -32,13 +32,13 @@ def ridge(x: np.ndarray, y: np.ndarray, lam: float) -> np.ndarray:
 def test_pmt_ridge_without_noise_and_truncation_is_ridge(lam, seed):
     """A, Theorem 4.1: zero noise and no truncation give ordinary ridge, up to the grid of 2^15 steps to the radius."""
     draw, public, rows = make(400, 60, seed)
-    found = plan("pmt-ridge", public, rows.n, 1.0, lam=lam, eta=1e-9)
-    root, scale = found.coordinates.root, found.coordinates.scale
+    planned = plan("pmt-ridge", public, rows.n, 1.0, lam=lam, eta=1e-9)
+    root, scale = planned.coordinates.root, planned.coordinates.scale
     longest = 1.01 * np.max(np.linalg.norm(draw.private_x @ root.T, axis=1))
-    wide = type(found.coordinates)(root, scale, longest, 1.01 * np.max(np.abs(draw.private_y)) / scale)
-    found = type(found)(found.public, found.n, found.mu, wide, found.penalty)
+    wide = type(planned.coordinates)(root, scale, longest, 1.01 * np.max(np.abs(draw.private_y)) / scale)
+    planned = type(planned)(planned.public, planned.n, planned.mu, wide, planned.penalty)
     expected = ridge(draw.private_x, draw.private_y, lam) if lam else np.linalg.lstsq(draw.private_x, draw.private_y)[0]
-    released = found.run(rows, ZeroNoise(), 2).coefficients
+    released = planned.run(rows, ZeroNoise(), 2).coefficients
     assert np.allclose(released, expected, atol=1e-3 * np.max(np.abs(expected)))
 
 
@@ -102,7 +102,7 @@ def test_noise_free_predictions_do_not_move_with_any_affine_change(seed):
     assert np.allclose(draw.private_x @ first, draw.private_x @ mix @ second, rtol=1e-4, atol=1e-4)
 
 
-def within(found: np.ndarray, sd: float, draws: np.ndarray) -> bool:
+def within(result: np.ndarray, sd: float, draws: np.ndarray) -> bool:
     """Chi-square test that draws have this standard deviation, at the stated false-alarm rate."""
     total = np.sum((draws - draws.mean()) ** 2) / sd**2
     return bool(2 * min(stats.chi2.cdf(total, len(draws) - 1), stats.chi2.sf(total, len(draws) - 1)) > FALSE_ALARM)
@@ -152,9 +152,9 @@ def test_small_budgets_are_no_worse_than_the_public_fit(seed):
         errors = []
         for at in range(40):
             draw, public, rows = make(3000, 50, seed + at)
-            found = plan("joint-pmt", public, 3000, mu).run(rows, SeededNoise(seed), 5).coefficients
+            result = plan("joint-pmt", public, 3000, mu).run(rows, SeededNoise(seed), 5).coefficients
             errors.append(
-                np.mean(np.linalg.norm(found - draw.beta, axis=1)) / np.linalg.norm(public.coefficients - draw.beta)
+                np.mean(np.linalg.norm(result - draw.beta, axis=1)) / np.linalg.norm(public.coefficients - draw.beta)
             )
         assert np.median(errors) < 1
 
@@ -167,8 +167,8 @@ def test_joint_release_against_the_papers_ridge(n, m, seed):
     for at in range(100):
         draw, public, rows = make(n, m, seed + at)
         for id in ("joint-pmt", "pmt-ridge"):
-            found = plan(id, public, n, 1.41).run(rows, SeededNoise(seed, at), 1).coefficients[0]
-            errors[id].append(np.linalg.norm(found - draw.beta))
+            result = plan(id, public, n, 1.41).run(rows, SeededNoise(seed, at), 1).coefficients[0]
+            errors[id].append(np.linalg.norm(result - draw.beta))
         errors["ols"].append(np.linalg.norm(np.linalg.lstsq(draw.private_x, draw.private_y)[0] - draw.beta))
     median = {name: np.median(values) for name, values in errors.items()}
     assert median["joint-pmt"] <= median["pmt-ridge"] / 50
@@ -208,9 +208,9 @@ def test_published_radius_depends_on_private_rows_and_the_sound_one_does_not(see
 def test_moment_release_recovers_the_moment(seed):
     """Without noise and truncation pmt-moment is the private second moment, and its inverse inverts it."""
     draw, public, rows = make(500, 60, seed)
-    found = plan("pmt-moment", public, 500, 1.0, eta=1e-9)
+    planned = plan("pmt-moment", public, 500, 1.0, eta=1e-9)
     longest = 1.01 * np.max(np.linalg.norm(draw.private_x @ public.symmetric_root[1], axis=1))
-    wide = type(found)(found.public, found.n, found.mu, longest, found.calibration)
+    wide = type(planned)(planned.public, planned.n, planned.mu, longest, planned.calibration)
     released = wide.run(rows, ZeroNoise(), 2).released()
     expected = draw.private_x.T @ draw.private_x / 500
     assert np.allclose(released["moment"], expected, atol=1e-3 * np.max(np.abs(expected)))
@@ -235,13 +235,13 @@ def test_moment_alone_is_enough(seed):
                 outcome = plan(entry.id, public, rows.n, 1.41).run(rows, SeededNoise(seed), 1)
                 outcome.bands()
                 outcome.released()
-        found = plan("joint-pmt", public, rows.n, 1.41).run(rows, SeededNoise(seed), 1)
-        assert np.linalg.norm(found.coefficients[0] - draw.beta) < np.linalg.norm(public.coefficients - draw.beta)
+        result = plan("joint-pmt", public, rows.n, 1.41).run(rows, SeededNoise(seed), 1)
+        assert np.linalg.norm(result.coefficients[0] - draw.beta) < np.linalg.norm(public.coefficients - draw.beta)
 
 
 def test_published_condition_numbers(seed):
     """B section 4.1, lmin 0.17 and trace 26 (kbar 15.3): after whitening about 2.7 (m = 40) and 1.6 (m = 135)."""
-    found = {}
+    by_name = {}
     for m in (40, 135):
         after = []
         for at in range(40):
@@ -251,17 +251,17 @@ def test_published_condition_numbers(seed):
             after.append(spectrum.mean() / spectrum[0])
         before = np.linalg.eigvalsh(draw.private_x.T @ draw.private_x / 4000)
         assert before.mean() / before[0] == pytest.approx(15.32, rel=0.15)
-        found[m] = np.median(after)
-    assert found[40] == pytest.approx(2.7, abs=0.3)
-    assert found[135] == pytest.approx(1.6, abs=0.15)
+        by_name[m] = np.median(after)
+    assert by_name[40] == pytest.approx(2.7, abs=0.3)
+    assert by_name[135] == pytest.approx(1.6, abs=0.15)
 
 
 def test_the_regularized_inverse(seed):
     """A, Theorem 3.3: without noise and truncation the released inverse is that of the moment plus lam I."""
     _, public, rows = make(2000, 100, seed)
     moment = rows.sum(lambda x, y: x.T @ x).reveal(TEST) / rows.n
-    found = plan("pmt-moment", public, rows.n, 1.0, lam=0.3, eta=1e-9).run(rows, ZeroNoise(), 1)
-    assert np.allclose(found.inverses[0], np.linalg.inv(moment + 0.3 * np.eye(public.d)), atol=2e-3)
+    result = plan("pmt-moment", public, rows.n, 1.0, lam=0.3, eta=1e-9).run(rows, ZeroNoise(), 1)
+    assert np.allclose(result.inverses[0], np.linalg.inv(moment + 0.3 * np.eye(public.d)), atol=2e-3)
 
 
 def test_theorem_4_3_with_what_it_takes_as_known():
@@ -281,7 +281,7 @@ def test_gradients_on_whitened_rows_with_an_elastic_net(seed):
     public = public_from_rows(draw.public_x, draw.public_y, columns, "y", ridge=0.0, family=family("gaussian"), lam=0.2)
     rows = PrivateRows.from_arrays(draw.private_x, draw.private_y, columns)
     values = {"coordinates": "whitened", "lasso": 0.5, "steps": 600, "rate": 0.3, "clip": 300.0, "eta": 1e-9}
-    found = plan("dp-gd", public, rows.n, 1.0, **values).run(rows, ZeroNoise(), 1).coefficients[0]
+    result = plan("dp-gd", public, rows.n, 1.0, **values).run(rows, ZeroNoise(), 1).coefficients[0]
     reference = ElasticNet(alpha=0.7, l1_ratio=0.5 / 0.7, fit_intercept=False, tol=1e-12, max_iter=100_000)
-    assert np.allclose(found, reference.fit(draw.private_x, draw.private_y).coef_, atol=2e-3)
-    assert np.sum(found == 0) == 3
+    assert np.allclose(result, reference.fit(draw.private_x, draw.private_y).coef_, atol=2e-3)
+    assert np.sum(result == 0) == 3

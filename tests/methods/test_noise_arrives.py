@@ -96,10 +96,10 @@ def test_exact_noise_has_the_stated_size(id):
     statistic = plan.measure(one_row(np.zeros(D), 0.0))
     expected = sds_that_arrive(plan, one_row(np.zeros(D), 0.0))
     exact = plan.perturb(statistic, ZeroNoise(), 1).transcript()
-    found = (plan.perturb(statistic, SecureNoise(), 8000).transcript() - exact) / expected
-    size = float(np.sum(found**2)) / found.size
-    assert abs(size - 1) < 6 * np.sqrt(2 / found.size) + 0.03
-    assert abs(0.92**2 * size - 1) > 6 * np.sqrt(2 / found.size) + 0.03
+    result = (plan.perturb(statistic, SecureNoise(), 8000).transcript() - exact) / expected
+    size = float(np.sum(result**2)) / result.size
+    assert abs(size - 1) < 6 * np.sqrt(2 / result.size) + 0.03
+    assert abs(0.92**2 * size - 1) > 6 * np.sqrt(2 / result.size) + 0.03
 
 
 def test_the_integers_of_two_passes_cost_mu():
@@ -167,12 +167,12 @@ def test_a_step_is_the_mean_clipped_gradient():
     y = x @ [1.0, -2.0] + rng.standard_normal(30)
     x[0] = 1.7e308
     plan = entry.plan(public_of(entry), 30, Budget(MU), make_parameters(entry, {"steps": 1, "clip": 2.0, "rate": 1.0}))
-    found = plan.run(PrivateRows.from_arrays(x, y, names(D)), ZeroNoise(), 1).coefficients[0]
+    result = plan.run(PrivateRows.from_arrays(x, y, names(D)), ZeroNoise(), 1).coefficients[0]
     expected = np.zeros(D)
     for row, response in zip(x[1:], y[1:], strict=True):
         gradient = -response * row
         expected -= gradient * min(1.0, 2.0 / np.linalg.norm(gradient)) / 30
-    assert found == pytest.approx(expected, abs=1e-3)
+    assert result == pytest.approx(expected, abs=1e-3)
 
 
 def test_iterates_are_projected():
@@ -192,9 +192,13 @@ def test_what_is_recorded_is_what_the_parts_come_to(id):
     private, public, _ = load("demo", n=300, m=60, d=4)
     problem = prepare(private, public, entry_of("demo").choices)
     request = Request(id, Budget(MU))
-    found = release(problem, request, SeededNoise(5))
-    for stated in (found.guarantee.mu, found.as_dict()["guarantee"]["mu"], preview(problem, request).guarantee.mu):
-        assert stated == pytest.approx(total_mu(found.parts)) == pytest.approx(MU)
+    released = release(problem, request, SeededNoise(5))
+    for stated in (
+        released.guarantee.mu,
+        released.as_dict()["guarantee"]["mu"],
+        preview(problem, request).guarantee.mu,
+    ):
+        assert stated == pytest.approx(total_mu(released.parts)) == pytest.approx(MU)
 
 
 original = block_sums.total
@@ -205,15 +209,15 @@ def test_sums_of_integers_have_room(id, monkeypatch):
     """More rows than 63 bits hold the sum of: 2^30 times a block of 4000, as the partial sums of so many rows are."""
     rng = np.random.default_rng(0)
     rows = PrivateRows.from_arrays(rng.standard_normal((4000, D)), rng.standard_normal(4000), names(D))
-    found, many = plan_of(method(id), 4000), 2**30
-    once = found.measure(rows).reveal(TEST)
+    result, many = plan_of(method(id), 4000), 2**30
+    once = result.measure(rows).reveal(TEST)
     for module in (block_sums, private_rows):
         monkeypatch.setattr(module, "total", lambda parts: many * original(parts))
-    total = found.measure(rows)
+    total = result.measure(rows)
     first, second = (each[0] if isinstance(each, tuple) else each for each in (once, total.reveal(TEST)))
     assert np.array_equal(second.astype(object), first.astype(object) * many)
     if id != "joint-pmt":  # whose gradients have looks of their own
-        assert np.all(np.isfinite(found.perturb(total, SeededNoise(1), 1).coefficients))
+        assert np.all(np.isfinite(result.perturb(total, SeededNoise(1), 1).coefficients))
 
 
 def test_the_parts_of_a_plan_are_what_dataclasses_say():

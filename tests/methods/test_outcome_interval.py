@@ -30,24 +30,24 @@ def predicted(error: float) -> Prediction:
 @pytest.mark.parametrize("m", [4, 10, 20, 200])
 def test_the_ends_follow_the_stated_law(m: int) -> None:
     """A power of the public rows a column, two columns here, up to ten: computed here by products."""
-    found = LAW.of(predicted(0.2), 10**6, m)
+    result = LAW.of(predicted(0.2), 10**6, m)
     share = min(m / 20, 1.0)
-    assert found.interval_factors == pytest.approx((0.5 * share**0.3, 1.5 * share**-0.9))
-    assert found.median_factor == pytest.approx(0.8 * share**-0.2)
+    assert result.interval_factors == pytest.approx((0.5 * share**0.3, 1.5 * share**-0.9))
+    assert result.median_factor == pytest.approx(0.8 * share**-0.2)
     for total, factor in zip(
-        (found.median_total, *found.total_interval), (found.median_factor, *found.interval_factors), strict=True
+        (result.median_total, *result.total_interval), (result.median_factor, *result.interval_factors), strict=True
     ):
         assert total == pytest.approx(math.hypot(0.2 * factor, 0.1) * np.array([1.0, 100.0]))
-    assert np.array_equal(found.to_exact, predicted(0.2).to_exact)
+    assert np.array_equal(result.to_exact, predicted(0.2).to_exact)
 
 
 @pytest.mark.parametrize("n", [100, 121, 400])
 def test_no_factor_leads_beyond_the_public_fit(n: int) -> None:
     """Few rows, noise of any size: the error is at most the public fit's, ``sampling sqrt(n/m)``, or as predicted."""
     own = 0.1 * math.sqrt(n / 4)
-    found = LAW.of(predicted(0.5), n, 4)
-    assert found.interval_factors[1] == pytest.approx(min(max(own / 0.5, 1.0), 1.5 * 0.2**-0.9))
-    assert found.median_factor <= found.interval_factors[1]
+    result = LAW.of(predicted(0.5), n, 4)
+    assert result.interval_factors[1] == pytest.approx(min(max(own / 0.5, 1.0), 1.5 * 0.2**-0.9))
+    assert result.median_factor <= result.interval_factors[1]
     free = replace(LAW, combined=False).of(predicted(0.5), n, 4)
     assert free.interval_factors[1] == pytest.approx(1.5 * 0.2**-0.9)
 
@@ -106,7 +106,7 @@ def test_outcomes_on_real_tables_lie_inside(id: str, zoo_loader: ModuleType) -> 
         if one is None:
             continue
         for mu in zoo.MUS:
-            found = zoo.measured(id, one, mu, 8, 1, {})
-            low, high = found["interval"]
-            inside.append(low <= found["outcome"] <= high)
+            result = zoo.measured(id, one, mu, 8, 1, {})
+            low, high = result["interval"]
+            inside.append(low <= result["outcome"] <= high)
     assert np.mean(inside) >= LEAST

@@ -71,6 +71,6 @@ def test_units_far_apart_lose_no_release(id, kind):
     source = ZeroNoise() if id.startswith("ldp") else SeededNoise(1)
     outcome = plan(id, public, rows.n, 1.0).run(rows, source, 1)
     outcome.bands()
-    found = outcome.released()
-    for coefficients in np.array(found.get("ridge_path", {}).get("coefficients", ()))[-1:]:
+    release_record = outcome.released()
+    for coefficients in np.array(release_record.get("ridge_path", {}).get("coefficients", ()))[-1:]:
         assert np.all(np.abs(coefficients[1:]) * public.spread[1:] < 1e-3 * public.spread.max())

@@ -95,8 +95,8 @@ def test_the_upper_curve_is_the_integral(size, c, signed):
                 lambda z: size * abs(z) + size**2 / 2, sorted({-15, -edge - 1, -edge, 0, edge, edge + 1, 15})
             )
             wanted = max(wanted, float(removed))
-        found = math.exp(float(log_upper(size, c, signed, np.array([epsilon]), rough=True)[0]))
-        assert found == pytest.approx(wanted, rel=1e-6, abs=1e-12)
+        result = math.exp(float(log_upper(size, c, signed, np.array([epsilon]), rough=True)[0]))
+        assert result == pytest.approx(wanted, rel=1e-6, abs=1e-12)
 
 
 @by_id
@@ -170,8 +170,8 @@ def test_exact_densities_in_one_dimension_stay_below(loss, relation, modulus):
             p, q = (one_dimensional(loss, s, w, rows, shift, at) for rows in (one, two))
             assert np.exp(p).sum() * step == pytest.approx(1.0, abs=2e-3)
             for epsilon in (0.0, 0.3, 1.0, 2.0):
-                found = float(np.maximum(np.exp(p) - np.exp(epsilon + q), 0).sum() * step)
-                worst = max(worst, found / delta_from_mu(mu, epsilon))
+                value = float(np.maximum(np.exp(p) - np.exp(epsilon + q), 0).sum() * step)
+                worst = max(worst, value / delta_from_mu(mu, epsilon))
     assert worst <= 1 + 2e-3
     assert worst > 0.3  # the rows tried are bad ones
 
@@ -217,8 +217,8 @@ def test_exact_densities_in_two_dimensions_stay_below(loss, pure):
                 worst = max(worst, float(np.max(p - q)) / epsilon)
             else:
                 for e in (0.0, 0.5, 1.5):
-                    found = float(np.maximum(np.exp(p) - np.exp(e + q), 0).sum() * area)
-                    worst = max(worst, found / delta_from_mu(mu, e))
+                    value = float(np.maximum(np.exp(p) - np.exp(e + q), 0).sum() * area)
+                    worst = max(worst, value / delta_from_mu(mu, e))
             assert np.exp(p).sum() * area == pytest.approx(1.0, abs=0.01)
     assert 0.3 < worst <= 1 + 2e-3
 
@@ -245,11 +245,11 @@ def test_a_modulus_too_small_is_a_sentence():
 def test_returned_gaussian_budget_is_a_smaller_mu():
     """Parts add up to what is planned; returned costs less and has the noise of its share."""
     terms = ObjectiveConstants(losses.linear(1.0), 1.0, 500.0)
-    kept, back = (spend_mu(terms, Gdp(2.0, REPLACE, 1e-5), 0.5, how) for how in ("recycle", "return"))
-    assert kept.gdp == 2.0 and kept.promise.epsilon == pytest.approx(epsilon_from_mu(2.0, 1e-5))
-    assert kept.noise_epsilon + kept.jacobian_epsilon == pytest.approx(kept.promise.epsilon)
-    assert back.noise_epsilon == pytest.approx(0.5 * kept.planned.epsilon, rel=1e-4)
-    assert back.gdp < 2.0 and back.noise.scale > kept.noise.scale
+    remaining, back = (spend_mu(terms, Gdp(2.0, REPLACE, 1e-5), 0.5, how) for how in ("recycle", "return"))
+    assert remaining.gdp == 2.0 and remaining.promise.epsilon == pytest.approx(epsilon_from_mu(2.0, 1e-5))
+    assert remaining.noise_epsilon + remaining.jacobian_epsilon == pytest.approx(remaining.promise.epsilon)
+    assert back.noise_epsilon == pytest.approx(0.5 * remaining.planned.epsilon, rel=1e-4)
+    assert back.gdp < 2.0 and back.noise.scale > remaining.noise.scale
     assert back.promise.epsilon == pytest.approx(epsilon_from_mu(back.gdp, 1e-5))
 
 
@@ -263,10 +263,10 @@ def test_the_released_noise_is_that_of_the_record(fam, noise, seed):
     """b recovered from the released minimizers has the stated law; 20 % less would be seen; the budget is met."""
     public, rows = draw(fam, seed, 400)
     for id in SOUND:
-        found = plan(id, public, 400, 1.0, noise=noise)
-        m = found.mechanism
-        table = clipped_table(found.prepared(rows))
-        theta = found.run(rows, SeededNoise(seed), 3000).statistic
+        planned = plan(id, public, 400, 1.0, noise=noise)
+        m = planned.mechanism
+        table = clipped_table(planned.prepared(rows))
+        theta = planned.run(rows, SeededNoise(seed), 3000).statistic
         d = public.d
         b = Data(m.terms.loss, table[:, :d], table[:, d]).derivatives(theta)[0] + m.ridge * (theta - m.centre)
         length = np.linalg.norm(b, axis=1) / m.noise.scale
@@ -290,24 +290,24 @@ def test_no_row_is_too_long(fam, seed):
     wild = np.array([1e150, -1e150, 1e6, 0.0, 1e-300, 3.0])[:, None] * np.ones(public.d)
     rows = PrivateRows.from_arrays(wild, np.array([1e150, -1e150, 0.5, 2.0, 1.0, 0.0]), public.names)
     for coordinates in ("scaled", "whitened"):
-        found = plan("napp-public", public, 6, 1.0, coordinates=coordinates)
-        table = clipped_table(found.prepared(rows))
+        planned = plan("napp-public", public, 6, 1.0, coordinates=coordinates)
+        table = clipped_table(planned.prepared(rows))
         assert np.all(np.isfinite(table))
-        assert np.all(np.linalg.norm(table[:, :-1], axis=1) <= found.ground.radius * (1 + 1e-12))
+        assert np.all(np.linalg.norm(table[:, :-1], axis=1) <= planned.ground.radius * (1 + 1e-12))
         for row in table:
-            slope = Data(found.mechanism.terms.loss, row[None, :-1], row[None, -1]).derivatives(
+            slope = Data(planned.mechanism.terms.loss, row[None, :-1], row[None, -1]).derivatives(
                 np.array([np.full(public.d, 7.0)])
             )[0]
-            assert np.linalg.norm(slope) <= found.mechanism.terms.gradient * (1 + 1e-9)
-        assert np.all(np.isfinite(found.run(rows, SeededNoise(seed), 3).coefficients))
+            assert np.linalg.norm(slope) <= planned.mechanism.terms.gradient * (1 + 1e-9)
+        assert np.all(np.isfinite(planned.run(rows, SeededNoise(seed), 3).coefficients))
 
 
 def test_clipping_is_exact():
     """Short rows stay as they are, long ones end on the ball, in their direction; what is not finite is zero."""
     x = np.array([[0.3, 0.4], [3.0, 4.0], [np.inf, 1.0], [np.nan, 1.0], [0.0, 0.0], [1e300, 0.0]])
-    found = truncate_within(x, 1.0)
-    assert np.allclose(found[0], x[0]) and np.allclose(found[1], [0.6, 0.8]) and np.allclose(found[5], [1.0, 0.0])
-    assert np.all(found[2:5] == 0)
+    result = truncate_within(x, 1.0)
+    assert np.allclose(result[0], x[0]) and np.allclose(result[1], [0.6, 0.8]) and np.allclose(result[5], [1.0, 0.0])
+    assert np.all(result[2:5] == 0)
 
 
 def test_coordinates_undo_themselves(seed):
@@ -329,8 +329,8 @@ def test_without_noise_the_exact_fit_comes_back(id, fam, seed):
     exact = exact_fit(public, rows).reveal(TEST)
     values = {"bound": 1e3} if fam == "gaussian" else {}
     values |= {"modulus": 1.0} if id == "napp-public" else {}
-    found = plan(id, public, 3000, 30.0, noise="pure", **values).run(rows, ZeroNoise(), 1).coefficients[0]
-    assert np.linalg.norm(found - exact) < 0.15 * np.linalg.norm(exact)
+    result = plan(id, public, 3000, 30.0, noise="pure", **values).run(rows, ZeroNoise(), 1).coefficients[0]
+    assert np.linalg.norm(result - exact) < 0.15 * np.linalg.norm(exact)
 
 
 @pytest.mark.slow
@@ -342,8 +342,8 @@ def test_it_beats_the_baseline(fam, noise, seed):
     exact = exact_fit(public, rows).reveal(TEST)
 
     def error(id, **values):
-        found = plan(id, public, 5000, 1.0, noise=noise, **values).run(rows, SeededNoise(seed), 40).coefficients
-        return np.median(np.linalg.norm(found - exact, axis=1))
+        result = plan(id, public, 5000, 1.0, noise=noise, **values).run(rows, SeededNoise(seed), 40).coefficients
+        return np.median(np.linalg.norm(result - exact, axis=1))
 
     assert error("napp-public") < error("dp-erm")
     assert error("napp-public") <= 1.02 * error("napp-public", retrieved="return")
@@ -353,11 +353,11 @@ def test_the_guarantee_is_what_was_chosen(seed):
     """Recycled: the budget asked for. Returned: less, stated before rows are read, in facts and words."""
     public, rows = draw("logistic", seed)
     for noise in ("pure", "gaussian"):
-        kept, back = (plan("napp-public", public, 3000, 1.5, noise=noise, retrieved=how) for how in gdp.CHOICES)
-        assert kept.mu == 1.5 and back.mu < 1.5
+        remaining, back = (plan("napp-public", public, 3000, 1.5, noise=noise, retrieved=how) for how in gdp.CHOICES)
+        assert remaining.mu == 1.5 and back.mu < 1.5
         facts = back.facts()
         assert facts.retrieved_epsilon > 0 and "returned: the guarantee is smaller" in back.words
-        assert "recycled" in kept.words and "replace-one" in kept.words
+        assert "recycled" in remaining.words and "replace-one" in remaining.words
         if noise == "pure":
             assert facts.pure_epsilon == pytest.approx(
                 facts.more["planned_epsilon"] - facts.retrieved_epsilon, abs=2e-3
@@ -388,8 +388,8 @@ def test_a_lasso_gives_exact_zeros_and_needs_scaled_coordinates(seed):
     """Elastic net as target: zeros are zeros in the table's units; whitened coordinates are refused."""
     public, rows = draw("logistic", seed)
     for id in SOUND:
-        found = plan(id, public, 3000, 3.0, lasso=400.0, ridge=2.0, coordinates="scaled").run(rows, SeededNoise(1), 20)
-        assert np.any(found.coefficients == 0) and found.released()["zeros"] == np.sum(found.coefficients[0] == 0)
+        result = plan(id, public, 3000, 3.0, lasso=400.0, ridge=2.0, coordinates="scaled").run(rows, SeededNoise(1), 20)
+        assert np.any(result.coefficients == 0) and result.released()["zeros"] == np.sum(result.coefficients[0] == 0)
         with refused(MethodMessage.LASSO_WHITENED):
             plan(id, public, 3000, 1.0, lasso=1.0, coordinates="whitened")
 
@@ -398,8 +398,8 @@ def test_hinge_is_for_labels(seed):
     """It runs for labels and is refused elsewhere."""
     public, rows = draw("logistic", seed)
     for id in SOUND + PRINTED:
-        found = plan(id, public, 3000, 1.0, loss="hinge").run(rows, SeededNoise(1), 2)
-        assert np.all(np.isfinite(found.coefficients)), id
+        result = plan(id, public, 3000, 1.0, loss="hinge").run(rows, SeededNoise(1), 2)
+        assert np.all(np.isfinite(result.coefficients)), id
         with refused(MethodMessage.HINGE_NEEDS_LABELS):
             plan(id, draw("poisson", seed)[0], 3000, 1.0, loss="hinge")
 
@@ -444,8 +444,8 @@ def test_audit_finds_less_noise():
             {"loss": "family"},
         ):
             own = glm(100, 60, 1, d=3)[1] if "loss" in values else None
-            found = audit(id, 1.0, 8000, change=lambda p, v=values, own=own: again(p, id, own, v))  # noqa: B023
-            assert not found.violated, found.verdict
+            audited = audit(id, 1.0, 8000, change=lambda p, v=values, own=own: again(p, id, own, v))  # noqa: B023
+            assert not audited.violated, audited.verdict
         assert audit(id, 1.0, 8000, noise=lambda s: UnderscaledNoise(s, 0.02)).violated
 
 
@@ -456,8 +456,8 @@ def test_printed_methods_run_in_the_lab(id, fam, seed):
     public, rows = draw(fam, seed, 1000)
     for regularizer in ("ridge", "bridge", "lasso", "elastic-net"):
         for values in ({}, {"moor": "no", "noise": "gaussian"}, {"recycle": "yes", "weights": "printed"}):
-            found = plan(id, public, 1000, 2.0, regularizer=regularizer, iterations=10, **values)
-            outcome = found.run(rows, SeededNoise(seed), 3)
+            planned = plan(id, public, 1000, 2.0, regularizer=regularizer, iterations=10, **values)
+            outcome = planned.run(rows, SeededNoise(seed), 3)
             assert np.all(np.isfinite(outcome.coefficients))
             assert {"retrieved_share_displayed", "retrieved_share_proved", "zeros"} <= set(outcome.released())
 
@@ -492,8 +492,8 @@ def test_separable_public_labels_are_no_trouble():
     for y in (np.ones(40), (x[:, 0] > 0).astype(float)):
         public = public_from_rows(x, y, ("a", "b", "c"), "y", ridge=0.0, family=family("logistic"), lam=0.0)
         for values in ({}, {"noise": "pure", "coordinates": "scaled"}, {"loss": "hinge"}):
-            found = plan("napp-public", public, 40, 1.0, **values).run(rows, SeededNoise(1), 3)
-            assert np.all(np.isfinite(found.coefficients))
+            result = plan("napp-public", public, 40, 1.0, **values).run(rows, SeededNoise(1), 3)
+            assert np.all(np.isfinite(result.coefficients))
 
 
 @pytest.mark.slow
@@ -504,8 +504,8 @@ def test_extreme_budgets(mu):
         public, rows = draw(fam, 3, 400)
         for noise in ("pure", "gaussian"):
             for how in gdp.CHOICES:
-                found = plan("napp-public", public, 400, mu, noise=noise, retrieved=how)
-                assert found.mu <= mu and np.all(np.isfinite(found.run(rows, SeededNoise(1), 2).coefficients))
+                planned = plan("napp-public", public, 400, mu, noise=noise, retrieved=how)
+                assert planned.mu <= mu and np.all(np.isfinite(planned.run(rows, SeededNoise(1), 2).coefficients))
             assert np.all(
                 np.isfinite(plan("dp-erm", public, 400, mu, noise=noise).run(rows, SeededNoise(1), 2).coefficients)
             )
@@ -541,8 +541,8 @@ def test_one_far_response_never_stops_a_release(id, far):
     y[60:] += 5.0
     y[60] = far
     rows = PrivateRows.from_arrays(x[60:], y[60:], names(3))
-    found = plan(id, data, 300, 3.0).run(rows, SeededNoise(1), 40)
-    assert np.all(np.isfinite(found.coefficients))
+    result = plan(id, data, 300, 3.0).run(rows, SeededNoise(1), 40)
+    assert np.all(np.isfinite(result.coefficients))
 
 
 @pytest.mark.parametrize("values", [{"modulus": 1e9}, {"modulus": 1e9, "noise": "pure"}])
@@ -554,8 +554,8 @@ def test_an_extreme_modulus_never_stops_a_release(values):
     data = public_from_rows(x[:60], y[:60], names(3), "y")
     rows = PrivateRows.from_arrays(x[60:], y[60:], names(3))
     for mu in (1e-3, 1.0, 100.0):
-        found = plan("napp-public", data, 300, mu, **values).run(rows, SeededNoise(1), 20)
-        assert np.all(np.isfinite(found.coefficients))
+        result = plan("napp-public", data, 300, mu, **values).run(rows, SeededNoise(1), 20)
+        assert np.all(np.isfinite(result.coefficients))
 
 
 # ------------------------------------------------------------------ the noise as paper D prints it
@@ -590,10 +590,10 @@ def test_noise_above_a_cut_is_the_conditional_law(pure):
     noise, cut, p = Noise(pure, 2.0), 1.5, 3
     made = draw_above(noise, cut, SeededNoise(6), 20_000, p=p)
     plain = plain_draw(noise, SeededNoise(7), 200_000, p)
-    kept = plain[(plain > -cut).all(axis=1)]
-    assert made.min() > -cut and len(kept) > 10_000
+    remaining = plain[(plain > -cut).all(axis=1)]
+    assert made.min() > -cut and len(remaining) > 10_000
     for of in (lambda b: b[:, 0], lambda b: np.linalg.norm(b, axis=1), lambda b: b[:, 0] * b[:, 1]):
-        assert ks_2samp(of(made), of(kept)).pvalue > FALSE_ALARM
+        assert ks_2samp(of(made), of(remaining)).pvalue > FALSE_ALARM
         assert ks_2samp(of(made), of(np.abs(plain[:20_000]))).pvalue < FALSE_ALARM  # c = 0 is another law
 
 
@@ -604,5 +604,5 @@ def test_everything_of_algorithm_2_can_be_asked_for():
     for values in ({}, {"rows": 2000}, {"recycle": "yes"}, {"recycle": "yes", "passes": 4}, {"cut": 0.5}):
         chosen = plan("napp-vs", public, rows.n, 1.0, iterations=8, target=5.0, **values)
         fits[str(values)] = chosen.run(rows, SeededNoise(3), 1).coefficients
-    assert all(np.all(np.isfinite(found)) for found in fits.values())
-    assert len({found.tobytes() for found in fits.values()}) >= 4
+    assert all(np.all(np.isfinite(result)) for result in fits.values())
+    assert len({result.tobytes() for result in fits.values()}) >= 4

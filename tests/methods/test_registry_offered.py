@@ -62,10 +62,10 @@ def test_every_offered_method_was_measured_on_real_tables(family):
 def test_what_the_public_fit_beats_is_offered_last(family):
     """The recommended method first, then the others, then those behind the public fit; none is left out."""
     public = public_rows(family)
-    found = offered_methods(public)
-    behind = [family in entry.behind_public_fit for entry in found]
-    assert found[0] is recommended_method(public) and not behind[0]
-    assert behind == sorted(behind) and any(behind) and len(set(found)) == len(found) > 5
+    result = offered_methods(public)
+    behind = [family in entry.behind_public_fit for entry in result]
+    assert result[0] is recommended_method(public) and not behind[0]
+    assert behind == sorted(behind) and any(behind) and len(set(result)) == len(result) > 5
 
 
 @pytest.mark.parametrize(("family", "said"), [("poisson", True), ("logistic", False)])

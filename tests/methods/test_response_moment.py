@@ -39,19 +39,21 @@ DECLARED = Choices(target="y", covariates="public")
 
 def frame(rows: int, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    found = pd.DataFrame({"a": rng.normal(size=rows), "b": np.exp(rng.normal(size=rows)), "w": rng.random(rows) + 0.5})
-    return found.assign(y=1 + 2 * found["a"] - found["b"] + rng.normal(size=rows))
+    data_frame = pd.DataFrame(
+        {"a": rng.normal(size=rows), "b": np.exp(rng.normal(size=rows)), "w": rng.random(rows) + 0.5}
+    )
+    return data_frame.assign(y=1 + 2 * data_frame["a"] - data_frame["b"] + rng.normal(size=rows))
 
 
 def problem(private: pd.DataFrame, choices: Choices = DECLARED) -> Problem:
     return prepare(table_from(private, "p", "private"), table_from(frame(80, 1), "b", "public"), choices)
 
 
-def statistics(found: Problem, mu: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def statistics(result: Problem, mu: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """H (d, d); the first pass's integer sums (d,) in units of R/2^36, and its histogram (K,) in rows."""
-    made = method(ID).plan(found.public, found.private.n, Budget(mu), method(ID).parameters())
-    measured, first = made.measure(found.private).reveal(TEST), made.passes[0]
-    point = np.zeros((1, found.public.d))
+    made = method(ID).plan(result.public, result.private.n, Budget(mu), method(ID).parameters())
+    measured, first = made.measure(result.private).reveal(TEST), made.passes[0]
+    point = np.zeros((1, result.public.d))
     bound = np.array([first.expected_bound])
     cross = measured.rows.sum(first.gradients(point, bound)).map(join_words).reveal(TEST)[0]
     return measured.moment, cross, first.counts(measured.rows, point).reveal(TEST)[0] / 2.0**30
@@ -93,7 +95,7 @@ CHOSEN = [{}, {"weights": "w"}, {"missing": "public-median"}, {"person": "who"},
 @pytest.mark.parametrize("more", CHOSEN)
 def test_no_cell_of_the_target_moves_a_bit_of_the_covariates(cell, more):
     """In a file too, whatever else is chosen: unreadable cells, long ones that move where blocks are cut, weights."""
-    found = []
+    collected = []
     for written in ("2.5", cell):
         lines = ["a,b,w,who,y"]
         for j, row in enumerate(frame(300, 3).itertuples(index=False)):
@@ -103,22 +105,22 @@ def test_no_cell_of_the_target_moves_a_bit_of_the_covariates(cell, more):
         choices = replace(DECLARED, **more, person_rows=2 if "person" in more else 1)
         public = frame(80, 1).assign(who="q")
         made = prepare(table, table_from(public, "b", "public"), choices)
-        found.append(statistics(made)[0])
-    assert np.array_equal(*found)
+        collected.append(statistics(made)[0])
+    assert np.array_equal(*collected)
 
 
 def test_the_gram_matrix_does_not_depend_on_blocks():
     """Bit for bit the same wherever the rows are cut."""
     draw, public, _ = make(500, 80, 1)
     names = public.names
-    found = [
+    collected = [
         plan(ID, public, 500, 1.0)
         .measure(PrivateRows.from_arrays(draw.private_x, draw.private_y, names, block_rows=size))
         .reveal(TEST)
         .moment
         for size in (500, 333, 64, 7)
     ]
-    assert all(np.array_equal(found[0], other) for other in found[1:])
+    assert all(np.array_equal(collected[0], other) for other in collected[1:])
 
 
 def test_the_gram_matrix_is_that_of_the_rows():
@@ -167,11 +169,11 @@ def test_no_sampling_error_is_below_that_of_equal_variances():
 def test_a_column_that_is_constant_in_private_rows_does_no_harm():
     """It stays at the public fit, and the bands say that nothing is known of it."""
     private = frame(400, 4).assign(a=0.0)
-    found = release(problem(private), Request(ID, Budget(2.0)), SeededNoise(1))
-    at = found.names.index("a")
-    assert np.all(np.isfinite(found.coefficients))
-    assert found.coefficients[at] == pytest.approx(found.public.public_fit[at], abs=0.2)
-    assert found.bands.high[at] - found.bands.low[at] > 3 * (found.bands.high - found.bands.low)[0]
+    released = release(problem(private), Request(ID, Budget(2.0)), SeededNoise(1))
+    at = released.names.index("a")
+    assert np.all(np.isfinite(released.coefficients))
+    assert released.coefficients[at] == pytest.approx(released.public.public_fit[at], abs=0.2)
+    assert released.bands.high[at] - released.bands.low[at] > 3 * (released.bands.high - released.bands.low)[0]
 
 
 @pytest.mark.filterwarnings("error")
@@ -190,18 +192,18 @@ def test_a_column_that_is_constant_in_private_rows_does_no_harm():
 )
 def test_odd_covariates_and_responses_give_finite_figures(rows):
     """A release never fails, and its limits are finite: after the spend it would be too late."""
-    found = release(problem(rows), Request(ID, Budget(1.0)), SeededNoise(1))
-    assert np.all(np.isfinite([found.coefficients, found.bands.low, found.bands.high]))
+    released = release(problem(rows), Request(ID, Budget(1.0)), SeededNoise(1))
+    assert np.all(np.isfinite([released.coefficients, released.bands.low, released.bands.high]))
 
 
 def test_rows_without_a_response_count_as_the_public_fit_predicts():
     """With half of them missing the fit lies half way between the public fit and that of the rows there are."""
     rows = frame(4000, 5)
     rows.loc[:1999, "y"] = np.nan
-    found = problem(rows)
-    made = release(found, Request(ID, Budget(300.0)), SeededNoise(1))
+    prepared = problem(rows)
+    made = release(prepared, Request(ID, Budget(300.0)), SeededNoise(1))
     own = exact_fit(problem(frame(4000, 5)).public, problem(frame(4000, 5)[2000:]).private).reveal(TEST)
-    half = (own + found.public.coefficients) / 2
+    half = (own + prepared.public.coefficients) / 2
     assert np.allclose(made.coefficients, half, atol=0.05)
 
 
@@ -248,10 +250,10 @@ def test_it_is_refused_where_covariates_are_private():
 def test_plans_do_not_set_it_against_methods_that_protect_rows():
     """It is last in a plan's order, and no better choice for somebody who protects rows."""
     public = problem(frame(300, 6)).public
-    found = planning.plan(public, 3000, [1.0])
-    assert planning.ranked_methods(found, "joint-pmt")[-1] == ID
-    mine = next(one for one in found if one.method == "public-only")
-    better = planning.narrowest_plan([one for one in found if one.method in (ID, "public-only")], mine)
+    planned = planning.plan(public, 3000, [1.0])
+    assert planning.ranked_methods(planned, "joint-pmt")[-1] == ID
+    mine = next(one for one in planned if one.method == "public-only")
+    better = planning.narrowest_plan([one for one in planned if one.method in (ID, "public-only")], mine)
     assert better is None
 
 

@@ -258,7 +258,7 @@ def test_sums_are_added_in_the_order_of_the_blocks():
 def test_few_blocks_are_in_memory(many):
     """One more than there are threads, and never all of a table; as many threads run as were asked for."""
     made = done = most = 0
-    running, seen, lock = set(), set(), threading.Lock()
+    running, observed, lock = set(), set(), threading.Lock()
 
     def tasks():
         nonlocal made, most
@@ -271,7 +271,7 @@ def test_few_blocks_are_in_memory(many):
         nonlocal done
         with lock:
             running.add(threading.get_ident())
-            seen.add(len(running))
+            observed.add(len(running))
         time.sleep(0.002)
         with lock:
             running.discard(threading.get_ident())
@@ -279,7 +279,7 @@ def test_few_blocks_are_in_memory(many):
 
     assert len(list(threads.in_order(tasks(), many))) == 50
     assert most <= many + 1
-    assert max(seen) == many
+    assert max(observed) == many
 
 
 def test_a_thread_goes_on_while_an_earlier_block_takes_longer():

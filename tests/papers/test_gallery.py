@@ -77,9 +77,9 @@ def test_trials_are_reproducible_and_extend():
     """The same seeds give the same errors, alone, in processes, and as the start of a longer run."""
     short = Computation(figure("B1"), 3).run().curves()
     again = Computation(figure("B1"), 3, workers=2).run().curves()
-    for name, found in short.items():
-        assert np.array_equal(found.mean, again[name].mean), name
-    assert all(found.count == 3 for found in short.values())
+    for name, result in short.items():
+        assert np.array_equal(result.mean, again[name].mean), name
+    assert all(result.count == 3 for result in short.values())
 
 
 def test_stopping_keeps_what_is_done():
@@ -97,11 +97,11 @@ def test_stopping_keeps_what_is_done():
 def test_whitening_figures_of_paper_b():
     """15.3 before, 2.7 and 1.6 after whitening with 40 and 135 public rows: the figures printed, within 60 draws."""
     made = Computation(figure("B3k"), 60).run()
-    found = made.curves()
-    after = found["after whitening"]
+    result = made.curves()
+    after = result["after whitening"]
     assert abs(after.median[after.x == 135][0] - 1.6) < 0.2
     assert abs(after.median[after.x == 40][0] - 2.7) < 0.7
-    assert abs(found["before whitening"].median[0] - 15.32) < 2
+    assert abs(result["before whitening"].median[0] - 15.32) < 2
 
 
 @pytest.mark.slow
@@ -284,11 +284,11 @@ def test_a_verdict_follows_from_the_numbers_beside_it(check):
     for middle in (0.4, 0.8, 0.95, 1.0, 1.4, 1.49, 3.0):
         b = curve("b", [1.0, 1.0, 1.0], spread=0.4, common=rng.standard_normal((TRIALS, 3)))
         a = curve("a", [0.75, middle, 0.8], spread=0.4, common=rng.standard_normal((TRIALS, 3)))
-        found = check({"a": a, "b": b})
-        border = 1.5 if "larger" in found.figures else 1.0
-        _, low, high = _place(found.figures)
+        result = check({"a": a, "b": b})
+        border = 1.5 if "larger" in result.figures else 1.0
+        _, low, high = _place(result.figures)
         answer = Answer.HOLDS if high < border else Answer.FAILS if low >= border else Answer.OPEN
-        assert answer is found.answer, (middle, found)
+        assert answer is result.answer, (middle, result)
         told.add(answer)
     assert len(told) >= 2
 
@@ -326,8 +326,8 @@ def test_no_verdict_prints_a_number_that_is_none():
             checks.settles("a"),
             checks.slope_near("a", -1.0),
         ):
-            found = Claim("It is so.", check).answer(curves)
-            assert not re.search(r"\b(nan|inf)\b|\[[^]]*(unknown|infinite)", found["figures"]), found
+            result = Claim("It is so.", check).answer(curves)
+            assert not re.search(r"\b(nan|inf)\b|\[[^]]*(unknown|infinite)", result["figures"]), result
 
 
 def test_claims_of_this_project_are_not_the_papers():
@@ -564,8 +564,8 @@ def test_curves_are_compared_where_both_have_points():
 
 def test_a_claim_about_a_series_that_is_not_stored_says_so():
     """A result of an earlier version lacks a series: nobody can tell, and the series is named."""
-    found = Claim("It is below.", checks.below("a", "b")).answer({"a": curve("a", [1, 2])})
-    assert found["answer"] == Answer.OPEN.value and "b is not in the stored result" in found["figures"]
+    result = Claim("It is below.", checks.below("a", "b")).answer({"a": curve("a", [1, 2])})
+    assert result["answer"] == Answer.OPEN.value and "b is not in the stored result" in result["figures"]
 
 
 def test_a_stored_result_of_other_code_is_noticed():
@@ -670,7 +670,7 @@ def test_a_curve_survives_storage():
 @pytest.mark.slow
 def test_a_computation_goes_on_where_it_was_stopped(tmp_path):
     """Trials of a stored result are taken over, to five digits; the file says settings and code; then it is done."""
-    whole = Computation(figure("B3k"), 45).run().curves()
+    complete = Computation(figure("B3k"), 45).run().curves()
     steps = list(compute_all([figure("B3k")], (0.1,), 0, tmp_path))
     assert [trials for _, trials, _ in steps] == [20, 30]
     record = json.loads((tmp_path / "B3k.json").read_text())
@@ -678,7 +678,7 @@ def test_a_computation_goes_on_where_it_was_stopped(tmp_path):
     made = Computation(figure("B3k"), 45, since=record)
     assert made.share == pytest.approx(30 / 45)
     for name, longer in made.run().curves().items():
-        assert np.allclose(longer.values, whole[name].values, rtol=1e-4)
+        assert np.allclose(longer.values, complete[name].values, rtol=1e-4)
     assert list(compute_all([figure("B3k")], (0.1,), 0, tmp_path)) == []
     assert record["first"] == probe(figure("B3k")), "what a longer run goes on from is checked by the same trial"
     order = [entry.id for entry, _, _ in compute_all([figure("B3k"), figure("D1")], (0.4,), 0, tmp_path)]
@@ -702,9 +702,9 @@ def test_each_run_goes_on_from_its_own_series(id):
 def goes_on_as_the_whole(made: Figure) -> None:
     """Assert that two trials made one after the other are two made at once."""
     record = json.loads(json.dumps(Computation(made, 1).run().as_dict()))
-    on, whole = Computation(made, 2, since=record).run().curves(), Computation(made, 2).run().curves()
-    assert set(on) == set(whole)
-    for name, curve in whole.items():
+    on, complete = Computation(made, 2, since=record).run().curves(), Computation(made, 2).run().curves()
+    assert set(on) == set(complete)
+    for name, curve in complete.items():
         assert on[name].x.tolist() == curve.x.tolist(), name
         assert np.allclose(on[name].values, curve.values, rtol=1e-4), name
 

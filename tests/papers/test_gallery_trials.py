@@ -62,11 +62,11 @@ def test_area_under_the_curve():
 @pytest.mark.parametrize("kind", ["linear", "poisson", "logistic"])
 def test_settings_of_table_4(kind):
     """Eight coefficients are not 0, rows lie in the box, the radius is that of the public rows."""
-    found = table4(3, kind, 200)
-    assert np.sum(found.truth != 0) == 8 and found.x.shape == (200, 16)
-    assert np.max(np.abs(found.x)) <= (0.5 if kind == "logistic" else 0.25)
-    assert found.longest == np.max(np.linalg.norm(found.public_x, axis=1)) < found.box
-    assert found.box == {"linear": 1.0, "poisson": 1.0, "logistic": 2.0}[kind]
+    result = table4(3, kind, 200)
+    assert np.sum(result.truth != 0) == 8 and result.x.shape == (200, 16)
+    assert np.max(np.abs(result.x)) <= (0.5 if kind == "logistic" else 0.25)
+    assert result.longest == np.max(np.linalg.norm(result.public_x, axis=1)) < result.box
+    assert result.box == {"linear": 1.0, "poisson": 1.0, "logistic": 2.0}[kind]
 
 
 def test_all_budgets_of_a_trial_are_under_one_relation():
@@ -117,12 +117,12 @@ def test_a_stack_of_plans_is_each_plan_by_itself():
 
 def test_moor_and_weights():
     """With MOOR nearer to the lasso; realized penalties lie between target and sum; drawn rows realize the weight."""
-    found = moor_trial(1, kind="linear", n=200, lams=[0.5, 1.0], floors=[1.0])
+    result = moor_trial(1, kind="linear", n=200, lams=[0.5, 1.0], floors=[1.0])
     alone = moor_trial(1, kind="linear", n=200, lams=[1.0], floors=[1.0])
     for lam in ("0.5", "1"):
-        assert found[f"with MOOR, Lambda = {lam}"][0] < found[f"without MOOR, Lambda = {lam}"][0]
+        assert result[f"with MOOR, Lambda = {lam}"][0] < result[f"without MOOR, Lambda = {lam}"][0]
     for name, value in alone.items():
-        assert found[name] == pytest.approx(value, rel=1e-3)
+        assert result[name] == pytest.approx(value, rel=1e-3)
     one = weight_trial(1, kind="lasso", theta=0.5)
     assert one["target"][0] <= one["NAPP-ERM"][0] <= one["DP-ERM"][0]
     assert one["NAPP-ERM, rows drawn"][0] == pytest.approx(one["NAPP-ERM"][0], rel=0.1)
@@ -175,20 +175,20 @@ def test_budgets_fitted_together_are_those_fitted_alone(kind):
 def test_false_features_are_counted():
     """Without privacy none is kept at a large Lambda, and some at a small one; never more than the 8 without effect."""
     tried = (("plain", "non-private", {}), ("plus", "napp-vs-plus", {}), ("erm", "napp-erm", {}))
-    found = corner_trial(2, kind="linear", n=200, epsilons=[0.5], delta=0.0, tried=tried, lams=(1e-3, 1e3))
-    assert found["plain, Lambda = 1000"] == [0.0] and found["plus, Lambda = 1000"] == [0.0]
-    assert 0 < found["plain, Lambda = 0.001"][0] <= 8 and found["erm, Lambda = 1000"][0] <= 8
+    result = corner_trial(2, kind="linear", n=200, epsilons=[0.5], delta=0.0, tried=tried, lams=(1e-3, 1e3))
+    assert result["plain, Lambda = 1000"] == [0.0] and result["plus, Lambda = 1000"] == [0.0]
+    assert 0 < result["plain, Lambda = 0.001"][0] <= 8 and result["erm, Lambda = 1000"][0] <= 8
 
 
 def test_study_of_selection():
     """Six methods; positive noise keeps no false coefficient at a large Lambda; without privacy the true ones stay."""
-    found = study("linear", 1.0, 2.0, n=300, trials=4)
-    assert len(found.selected) == 6 and found.lams == LAMS
-    assert np.all(found.selected["without privacy"][:4] == 1)
-    for false, true in found.roc.values():
+    a_study = study("linear", 1.0, 2.0, n=300, trials=4)
+    assert len(a_study.selected) == 6 and a_study.lams == LAMS
+    assert np.all(a_study.selected["without privacy"][:4] == 1)
+    for false, true in a_study.roc.values():
         assert np.all((false >= 0) & (false <= 1) & (true >= 0) & (true <= 1))
-    assert len(pictures.selected_table(found)) == 6 and len(pictures.roc_table(found)) == 6 * len(LAMS)
-    assert len(pictures.roc(found).data) == 7 and pictures.selected(found).data
+    assert len(pictures.selected_table(a_study)) == 6 and len(pictures.roc_table(a_study)) == 6 * len(LAMS)
+    assert len(pictures.roc(a_study).data) == 7 and pictures.selected(a_study).data
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -198,14 +198,14 @@ def test_parts_of_a_budget_add_up(loss, relation, delta):
     """Noise, Jacobian and retrieved make what was planned; what comes back never falls with Lambda."""
     for choice in ("recycle", "return"):
         plan = RetrievalPlan(loss, 1.0, delta, relation, 0.5, choice)
-        moduli, found = plan.along([plan.least * f for f in (0.01, 0.3, 1.0, 10.0, 1e3)])
-        assert len(found) >= 4
-        for split in found:
+        moduli, result = plan.along([plan.least * f for f in (0.01, 0.3, 1.0, 10.0, 1e3)])
+        assert len(result) >= 4
+        for split in result:
             assert sum(pictures.planned_parts(split).values()) == pytest.approx(1.0)
-        back = [split.retrieved for split in found]
+        back = [split.retrieved for split in result]
         assert back == sorted(back) and back[-1] > 0.49
-        assert len(pictures.table("Lambda", moduli, found)) == len(found)
-        words = plan.conversion(found[-1].promise)
+        assert len(pictures.table("Lambda", moduli, result)) == len(result)
+        words = plan.conversion(result[-1].promise)
         said = "Under replace-one the same release has" if relation == "add-remove-one" else "plan under add-remove-one"
         assert said in words
     epsilons, over = plan.over_epsilon([0.2, 1.0, 5.0], plan.least)
@@ -222,14 +222,14 @@ def test_selection_runs_on_a_table_of_ones_own(table, family):
     assert problem.public.family.id == family
     private = study_table(problem, 1.0, 2.0, trials=2)
     assert isinstance(private, Private)
-    found = private.reveal(TEST)
-    assert found.truth is None and not found.roc and found.names == problem.public.names
-    assert {"NAPP-ERM (lab)", "NAPP-VS (lab)", "NAPP-VS+ (lab)", "dp-erm"} <= set(found.selected)
-    for name in found.selected:
-        assert found.selected[name].shape == (problem.public.d,) and np.all(
-            (found.selected[name] >= 0) & (found.selected[name] <= 1)
+    result = private.reveal(TEST)
+    assert result.truth is None and not result.roc and result.names == problem.public.names
+    assert {"NAPP-ERM (lab)", "NAPP-VS (lab)", "NAPP-VS+ (lab)", "dp-erm"} <= set(result.selected)
+    for name in result.selected:
+        assert result.selected[name].shape == (problem.public.d,) and np.all(
+            (result.selected[name] >= 0) & (result.selected[name] <= 1)
         )
-    plain = found.counts["without privacy"]
+    plain = result.counts["without privacy"]
     assert plain[-1] < plain[0] == problem.public.d, "a large Lambda keeps fewer"
 
 
@@ -342,10 +342,10 @@ def test_rows_that_stay_give_the_same_bits():
     """Sums over rows in memory are those of the passes over private rows, whose columns' products are made once."""
     at = Trial(table4(2, "logistic", 400), 0.8, 0.0, 5)
     plan = at.published("napp-erm", {})
-    kept, passes = plan.prepared(at.drawn.rows), Setting.clipped(plan.ground, at.drawn.rows)
+    remaining, passes = plan.prepared(at.drawn.rows), Setting.clipped(plan.ground, at.drawn.rows)
     theta = np.random.default_rng(1).normal(0, 1, (6, 16))
-    assert np.array_equal(kept.value(theta), passes.value(theta))
-    for of_kept, of_passes in zip(kept.derivatives(theta), passes.derivatives(theta), strict=True):
+    assert np.array_equal(remaining.value(theta), passes.value(theta))
+    for of_kept, of_passes in zip(remaining.derivatives(theta), passes.derivatives(theta), strict=True):
         assert np.array_equal(of_kept, of_passes)
 
 

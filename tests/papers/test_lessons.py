@@ -47,8 +47,8 @@ def test_the_inverse_amplifies_noise():
 
 def test_the_radius_has_an_optimum_inside():
     """Neither end is best, and the words know the side."""
-    found = lessons.radius(6.0, 0.3)
-    assert 0 < np.argmin(found.total) < len(found.radius) - 1
+    result = lessons.radius(6.0, 0.3)
+    assert 0 < np.argmin(result.total) < len(result.radius) - 1
     assert "too small" in lessons.radius(0.6, 0.3).sentence and "too large" in lessons.radius(11.0, 0.3).sentence
 
 
@@ -56,10 +56,10 @@ def test_composition_and_trust():
     """Squares add; the local price is the root of n."""
     total, added, _ = lessons.composition(0.5, 16)
     assert total[-1] == pytest.approx(2.0) and added[-1] == pytest.approx(8.0)
-    found = more.trust(10_000)
-    assert "100 times as much" in found.sentence
-    central, local = found.curves.values()
-    np.testing.assert_allclose(local / central, np.sqrt(found.x))
+    result = more.trust(10_000)
+    assert "100 times as much" in result.sentence
+    central, local = result.curves.values()
+    np.testing.assert_allclose(local / central, np.sqrt(result.x))
 
 
 def test_public_rows_have_a_threshold():
@@ -74,10 +74,10 @@ def test_public_rows_have_a_threshold():
 
 def test_one_moment_is_worth_many_questions():
     """Releases of their own get worse with every question; the moment does not."""
-    found = more.questions(1.0, 100)
-    apart, moment = found.curves.values()
+    result = more.questions(1.0, 100)
+    apart, moment = result.curves.values()
     assert np.all(np.diff(apart) > 0) and np.ptp(moment) == 0 and apart[-1] > 3 * moment[0]
-    assert "next question is free" in found.sentence
+    assert "next question is free" in result.sentence
     assert ("each is better" in more.questions(1.0, 1).sentence) == (apart[0] <= moment[0])
 
 
@@ -85,14 +85,14 @@ def test_one_moment_is_worth_many_questions():
 def test_bands_hold_with_the_noise_in_them(mu):
     """95 % with both parts, at every budget; without the noise only where the noise is small."""
     assert more.bands(mu, True).coverage == pytest.approx(0.95, abs=0.01)
-    found = more.bands(mu, False)
-    assert (found.coverage > 0.93) == (mu > 1) == ("too small to matter" in found.sentence)
+    result = more.bands(mu, False)
+    assert (result.coverage > 0.93) == (mu > 1) == ("too small to matter" in result.sentence)
 
 
 def test_pairs_and_several_rows():
     """Epsilon falls with delta; k rows are k times the mu."""
-    found = more.pairs(1.0, -5)
-    assert np.all(np.diff(found.curves["epsilon"]) < 0) and "4.38" in found.sentence
+    result = more.pairs(1.0, -5)
+    assert np.all(np.diff(result.curves["epsilon"]) < 0) and "4.38" in result.sentence
     one, many = more.several_rows(0.5, 4).curves.values()
     np.testing.assert_allclose(many, more.several_rows(2.0, 1).curves["one row"])
     assert np.all(many >= one) and "One row" in more.several_rows(0.5, 1).sentence
@@ -121,27 +121,27 @@ def test_the_leaks_leak(id):
 
 def test_noisy_newton_has_a_best_number_of_steps():
     """Neither one step nor twelve; whitening helps; a larger budget is better."""
-    found = papers.newton(3.0, 12)
-    whitened, plain = found.curves.values()
-    assert 0 < np.argmin(whitened) < len(whitened) - 1 and "Every step is paid for" in found.sentence
+    result = papers.newton(3.0, 12)
+    whitened, plain = result.curves.values()
+    assert 0 < np.argmin(whitened) < len(whitened) - 1 and "Every step is paid for" in result.sentence
     assert whitened.min() < plain.min() and papers.newton(10.0, 6).curves["whitened"].min() < whitened.min()
     assert "on its way" in papers.newton(10.0, 1).sentence
 
 
 def test_a_perturbed_objective_trades_noise_for_pull():
     """Noise falls and the pull grows with the ridge; the least ridge is 8 R^2/mu^2."""
-    found = papers.objective(0.3, 1.0)
-    moved, pulled, both = found.curves.values()
+    result = papers.objective(0.3, 1.0)
+    moved, pulled, both = result.curves.values()
     assert np.all(np.diff(moved) < 0) and np.all(np.diff(pulled) > 0) and np.all(both >= np.maximum(moved, pulled))
-    assert f"ridge of {8 * 9 / 0.09:.3g}" in found.sentence
+    assert f"ridge of {8 * 9 / 0.09:.3g}" in result.sentence
 
 
 def test_moor_adds_less():
     """Between the wanted penalty and the sum everywhere; nothing where the lasso is curved enough."""
-    found = papers.moor(1.0, 1.0)
-    wanted, larger, both = found.curves.values()
-    assert np.all(wanted <= larger + 1e-12) and np.all(larger <= both) and found.chosen == 1.0
-    np.testing.assert_allclose(larger[found.x < 1], wanted[found.x < 1])
+    result = papers.moor(1.0, 1.0)
+    wanted, larger, both = result.curves.values()
+    assert np.all(wanted <= larger + 1e-12) and np.all(larger <= both) and result.chosen == 1.0
+    np.testing.assert_allclose(larger[result.x < 1], wanted[result.x < 1])
     assert "nothing is added" in papers.moor(2.0, 0.25).sentence
 
 
@@ -150,9 +150,9 @@ def test_the_response_scale_is_best_where_both_are_equally_long():
 
     Proof: proofs/radius.md, 5.
     """
-    found = papers.response_scale(3.0, 3.0)
-    cross = found.curves["noise on the cross moment"]
-    assert abs(found.x[np.argmin(cross)] - 3.0) < 0.3 and cross.min() >= 1 and "rides free" in found.sentence
+    result = papers.response_scale(3.0, 3.0)
+    cross = result.curves["noise on the cross moment"]
+    assert abs(result.x[np.argmin(cross)] - 3.0) < 0.3 and cross.min() >= 1 and "rides free" in result.sentence
     assert "times what it could be" in papers.response_scale(0.3, 3.0).sentence
 
 
@@ -164,8 +164,8 @@ def test_the_bounds_lesson_tells_silence_from_holding():
 
 def test_sites_have_the_noise_of_those_they_count_on():
     """Nobody colluding: a curator's noise; all but one: each site's share alone keeps the budget."""
-    found = more.sites(5, 0)
-    assert np.array_equal(found.curves["a study of sites"], found.curves["one curator of all"])
+    result = more.sites(5, 0)
+    assert np.array_equal(result.curves["a study of sites"], result.curves["one curator of all"])
     doubtful = more.sites(5, 4)
     at = list(doubtful.x).index(5)
     assert doubtful.curves["a study of sites"][at] == pytest.approx(np.sqrt(5) / 5000)

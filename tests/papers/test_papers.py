@@ -98,8 +98,10 @@ def test_no_line_is_undeclared():
     names = [(line.paper, line.number, line.words) for line in STATEMENTS]
     assert len(set(names)) == len(names)
     for paper, count in (("A", 10), ("B", 5), ("C", 7), ("D", 8)):
-        found = {line.number for line in lines() if line.paper == paper}
-        assert all(any(number.split(",")[0].startswith(f"Figure {k}") for number in found) for k in range(1, count + 1))
+        result = {line.number for line in lines() if line.paper == paper}
+        assert all(
+            any(number.split(",")[0].startswith(f"Figure {k}") for number in result) for k in range(1, count + 1)
+        )
         algorithms = {line.number for line in STATEMENTS if line.paper == paper and "Algorithm" in line.number}
         assert len(algorithms) == {"A": 5, "B": 4, "C": 4, "D": 2}[paper]
 

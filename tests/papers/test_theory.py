@@ -30,20 +30,20 @@ def test_the_bounds_that_are_proved_hold():
         TheorySetting(d=40, m=300, n=10**6),
         TheorySetting(kappa_bar=1000.0),
     ):
-        found = by_source(at)
+        groups = by_source(at)
         assert all(bound.holds for bound in bounds(at, 200) if bound.source.startswith("A, Theorem 3.1"))
-        assert found["A, Lemma A.1"].holds
-        assert found["A, Theorem 3.3, equation 2"].holds == (found["A, Theorem 3.3, equation 2"].looseness >= 1)
+        assert groups["A, Lemma A.1"].holds
+        assert groups["A, Theorem 3.3, equation 2"].holds == (groups["A, Theorem 3.3, equation 2"].looseness >= 1)
 
 
 def test_two_printed_bounds_do_not_hold():
     """E24: equation 1 has (1 + log) under the root and lacks 2 sqrt(2); Theorem 3.4 lacks the latter."""
-    found = by_source(TheorySetting())
-    printed, lemma = found["A, equation 1"], found["A, Lemma A.1"]
+    groups = by_source(TheorySetting())
+    printed, lemma = groups["A, equation 1"], groups["A, Lemma A.1"]
     assert not printed.holds and printed.looseness < 0.2 and "as printed" in printed.verdict
     ratio = 2 * math.sqrt(2) * math.sqrt(1 + math.log(2 * 100_000 / 0.05))  # the factor between the two, exactly
     assert lemma.bound / printed.bound == pytest.approx(ratio, rel=1e-12)
-    assert not found["A, Theorem 3.4"].holds
+    assert not groups["A, Theorem 3.4"].holds
 
 
 def test_noise_scales_are_those_of_the_theorems():
@@ -66,8 +66,8 @@ def test_moments_are_those_of_rows():
 
 def test_a_theorem_that_says_nothing_says_so():
     """Its condition is not met at a small budget; too few public rows have no upper bound."""
-    found = by_source(TheorySetting(n=2000, mu=0.1))
-    assert not found["A, Theorem 4.2"].applies and "Says nothing" in found["A, Theorem 4.2"].verdict
+    groups = by_source(TheorySetting(n=2000, mu=0.1))
+    assert not groups["A, Theorem 4.2"].applies and "Says nothing" in groups["A, Theorem 4.2"].verdict
     assert isotropy(10, 12, 0.05)[1] == math.inf
     with pytest.raises(InputError):
         TheorySetting(m=5)
@@ -75,9 +75,9 @@ def test_a_theorem_that_says_nothing_says_so():
 
 def test_newton_bounds_hold_and_are_loose():
     """A, section 5: hundreds of times away from what is measured; with little budget they say nothing."""
-    found = {(bound.source, bound.words): bound for bound in label_bounds(TheorySetting(d=5, n=5000, mu=40.0), 8)}
-    assert all(bound.holds for bound in found.values())
-    steps = [bound for (source, _), bound in found.items() if source.startswith("A, Theorem 5")]
+    by_name = {(bound.source, bound.words): bound for bound in label_bounds(TheorySetting(d=5, n=5000, mu=40.0), 8)}
+    assert all(bound.holds for bound in by_name.values())
+    steps = [bound for (source, _), bound in by_name.items() if source.startswith("A, Theorem 5")]
     least = {"A, Theorem 5.3": 20, "A, Theorem 5.4": 20, "A, Theorem 5.5": 2}  # the last has no M'' in its bound
     assert len(steps) == 3 and all(bound.looseness > least[bound.source] for bound in steps if bound.applies)
     little = label_bounds(TheorySetting(d=5, n=5000, mu=0.1), 2)
@@ -87,11 +87,11 @@ def test_newton_bounds_hold_and_are_loose():
 @pytest.mark.slow
 def test_the_conditions_of_paper_c_hold():
     """Theorems 19, 20, 26: f(6) above 1.22, slope above 0.1, scale below 6; f by sampling; E25 in figures."""
-    found = scale_bounds()
-    assert len(found) == 9 and all(bound.holds for bound in found)
+    result = scale_bounds()
+    assert len(result) == 9 and all(bound.holds for bound in result)
     z = np.random.default_rng(1).standard_normal(400_000) * 6 / 20
     assert curve(LINKS["sigmoid"], 6.0, 1 / 20) == pytest.approx(6 * np.mean(expit(z) * expit(-z)), rel=1e-3)
-    scale = next(b for b in found if b.source == "C, Theorem 19" and "scale" in b.words).measured
+    scale = next(b for b in result if b.source == "C, Theorem 19" and "scale" in b.words).measured
     assert scale == pytest.approx(4.06, abs=0.01) and 4 * scale == pytest.approx(16.2, abs=0.1)  # not 20
 
 

@@ -18,12 +18,12 @@ def test_update_is_the_conditional_law(d: int) -> None:
     rng = np.random.default_rng(d)
     v, noise, a = _spd(rng, d, 1.0), _spd(rng, d, 1.0), rng.standard_normal((d, d))
     e = 0.1 * np.linalg.cholesky(a @ v @ a.T + noise) @ rng.standard_normal(d)
-    found = gaussian_update(v, a, e, noise)
+    updated = gaussian_update(v, a, e, noise)
     precision = np.linalg.inv(v) + a.T @ np.linalg.solve(noise, a)
-    assert float(found.inflation) == 1.0
-    assert np.allclose(found.covariance, np.linalg.inv(precision), rtol=1e-6, atol=1e-9)
-    assert np.allclose(found.step, np.linalg.solve(precision, a.T @ np.linalg.solve(noise, e)), rtol=1e-6)
-    assert np.allclose(found.of_prior(v) + found.of_observation(noise), found.covariance)
+    assert float(updated.inflation) == 1.0
+    assert np.allclose(updated.covariance, np.linalg.inv(precision), rtol=1e-6, atol=1e-9)
+    assert np.allclose(updated.step, np.linalg.solve(precision, a.T @ np.linalg.solve(noise, e)), rtol=1e-6)
+    assert np.allclose(updated.of_prior(v) + updated.of_observation(noise), updated.covariance)
 
 
 def test_trials_are_updated_one_by_one() -> None:
@@ -47,8 +47,8 @@ def test_false_alarms_are_as_stated(d: int, share: float) -> None:
     """Agreeing samples are widened in ``FALSE_ALARMS`` times the prior's share of all cases; one in a million."""
     rng, many = np.random.default_rng(d), 40_000
     e = rng.standard_normal((many, d))
-    found = inflate_on_conflict(share * np.eye(d), e, np.eye(d))
-    alarms, rate = int(np.sum(found > 1)), FALSE_ALARMS * share
+    result = inflate_on_conflict(share * np.eye(d), e, np.eye(d))
+    alarms, rate = int(np.sum(result > 1)), FALSE_ALARMS * share
     assert binom.ppf(5e-7, many, rate) <= alarms <= binom.isf(5e-7, many, rate)
     # power: four times the rate would be told
     assert alarms < binom.ppf(5e-7, many, 4 * rate)
@@ -59,10 +59,10 @@ def test_an_estimated_scale_of_the_prior_counts(dof: int) -> None:
     """With the prior's scale estimated from few rows false alarms stay as rare; short of one the scale is updated."""
     rng, many, d = np.random.default_rng(dof), 40_000, 5
     e = rng.standard_normal((many, d)) / np.sqrt(rng.chisquare(dof, many) / dof)[:, None]
-    found, squares = inflate_on_conflict(np.eye(d), e, np.eye(d), dof), np.mean(e**2, axis=1)
-    alarms = int(np.sum(np.isclose(found, squares) & (squares > 1)))
-    below = (squares > 1) & ~np.isclose(found, squares)
-    assert np.allclose(found[below], (dof + d * squares[below]) / (dof + d))
+    result, squares = inflate_on_conflict(np.eye(d), e, np.eye(d), dof), np.mean(e**2, axis=1)
+    alarms = int(np.sum(np.isclose(result, squares) & (squares > 1)))
+    below = (squares > 1) & ~np.isclose(result, squares)
+    assert np.allclose(result[below], (dof + d * squares[below]) / (dof + d))
     assert binom.ppf(5e-7, many, FALSE_ALARMS) <= alarms <= binom.isf(5e-7, many, FALSE_ALARMS)
 
 
@@ -84,6 +84,6 @@ def test_widening_is_no_smaller_for_larger_squares() -> None:
     """The factor rises with the squares and never falls below 1."""
     ratios = np.linspace(0, 50, 400)
     for share in (1e-9, 0.01, 0.5, 1.0):
-        found = conflict_inflation(ratios, np.full(400, share), 3)
-        assert np.all(found >= 1)
-        assert np.all(np.diff(found) >= 0)
+        result = conflict_inflation(ratios, np.full(400, share), 3)
+        assert np.all(result >= 1)
+        assert np.all(np.diff(result) >= 0)

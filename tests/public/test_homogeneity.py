@@ -43,13 +43,13 @@ def chance(public, private, noise, seed):
 
 
 def chances(m, change, noise, draws=40):
-    found = []
+    collected = []
     for seed in range(draws):
         rng = np.random.default_rng(seed)
         table = rows_of(m, rng)
         public = public_from_rows(table[:, :-1], table[:, -1], names(6), "y")
-        found.append(chance(public, change(rows_of(N, rng)), noise, seed))
-    return np.array(found)
+        collected.append(chance(public, change(rows_of(N, rng)), noise, seed))
+    return np.array(collected)
 
 
 @pytest.mark.slow
@@ -127,9 +127,9 @@ def test_rows_beyond_all_public_ones_raise_fewer_alarms():
         public = public_from_rows(x, x.sum(axis=1) + rng.standard_normal(60), names(6), "y")
         null = bootstrap_null(public, Ball(1e4, 1.0), N)
         assert null.is_open and not bootstrap_null(public, Ball(3.0, 1.0), N).is_open
-        for found, scale, law in ((alike, 1, null), (closed, 1, replace(null, is_open=False)), (larger, 2.5, null)):
+        for result, scale, law in ((alike, 1, null), (closed, 1, replace(null, is_open=False)), (larger, 2.5, null)):
             z = np.linalg.solve(public.feature_root, (new * [1, scale, 1, 1, 1, 1]).T).T
-            found.append(law.test(z.T @ z / N, 1e-9) < FALSE_ALARMS)
+            result.append(law.test(z.T @ z / N, 1e-9) < FALSE_ALARMS)
     assert sum(alike) < sum(closed) / 2 and sum(larger) >= 15
 
 
@@ -289,13 +289,13 @@ def test_a_pasted_table_counts_once(copies, kind, seed):
     """Below itself, each row beside its copies, shuffled, the last copy cut off: one copy, with its own duplicates."""
     rng = np.random.default_rng(seed)
     table = rows_of(90, rng) if kind == "continuous" else honest_tables(rng)[kind]
-    whole = np.vstack([table] * copies)
-    assert np.array_equal(one_copy(whole), np.arange(len(table)))
-    assert np.array_equal(one_copy(np.vstack([whole, table[:30]])), np.arange(len(table)))
-    for other in (np.repeat(table, copies, axis=0), rng.permutation(whole)):
+    stacked = np.vstack([table] * copies)
+    assert np.array_equal(one_copy(stacked), np.arange(len(table)))
+    assert np.array_equal(one_copy(np.vstack([stacked, table[:30]])), np.arange(len(table)))
+    for other in (np.repeat(table, copies, axis=0), rng.permutation(stacked)):
         rows = other[one_copy(other)]
         assert sorted(map(tuple, rows)) == sorted(map(tuple, table))
-    once, many = (public_from_rows(z[:, :-1], z[:, -1], names(z.shape[1] - 1), "y") for z in (table, whole))
+    once, many = (public_from_rows(z[:, :-1], z[:, -1], names(z.shape[1] - 1), "y") for z in (table, stacked))
     assert many.m == once.m == len(table) and np.allclose(once.factor, many.factor)
 
 
@@ -311,9 +311,9 @@ def test_two_estimates_are_combined_at_their_best(seed):
     rng = np.random.default_rng(seed)
     a, b = (z @ z.T for z in rng.standard_normal((2, 5, 5)))
     near = 0.1 * np.linalg.cholesky(a + b) @ rng.standard_normal(5)
-    found = gaussian_update(b, np.eye(5), near, a)
-    total = found.of_observation(a) + found.of_prior(b)
-    assert found.inflation == 1.0
+    updated = gaussian_update(b, np.eye(5), near, a)
+    total = updated.of_observation(a) + updated.of_prior(b)
+    assert updated.inflation == 1.0
     assert np.allclose(total, np.linalg.inv(np.linalg.inv(a) + np.linalg.inv(b)))
     assert np.all(np.diag(total) <= np.minimum(np.diag(a), np.diag(b)) * (1 + 1e-9))
     far = gaussian_update(b, np.eye(5), 1e3 * near, a)

@@ -71,10 +71,10 @@ def test_left_out_rows_against_really_leaving_them_out(seed):
         others = np.delete(rows, i, axis=0)
         alone = public_from_rows(others[:, :-1], others[:, -1], names(10), "y")
         expected = whiten(alone.factor, rows[i : i + 1])[0]
-        found = data.whitened[i]
+        result = data.whitened[i]
         far = min(float(np.sum(expected[:-1] ** 2)), inside[i] * data.largest_growth)
-        assert np.sum(found[:-1] ** 2) == pytest.approx(far, rel=1e-8)
-        assert found[-1] == pytest.approx(expected[-1], rel=1e-8)
+        assert np.sum(result[:-1] ** 2) == pytest.approx(far, rel=1e-8)
+        assert result[-1] == pytest.approx(expected[-1], rel=1e-8)
 
 
 def test_a_row_that_alone_shows_a_direction_is_no_infinity():
@@ -149,9 +149,9 @@ def test_symmetric_root(seed):
 
 def test_condition_numbers():
     """kappa = lmax/lmin, kappa_bar = mean/lmin; infinite for a matrix that is not positive definite."""
-    found = conditioning(np.diag([4.0, 1.0, 0.5]))
-    assert (found.kappa, found.lambda_min) == (8.0, 0.5)
-    assert found.kappa_bar == pytest.approx(5.5 / 3 / 0.5)
+    result = conditioning(np.diag([4.0, 1.0, 0.5]))
+    assert (result.kappa, result.lambda_min) == (8.0, 0.5)
+    assert result.kappa_bar == pytest.approx(5.5 / 3 / 0.5)
     assert conditioning(np.diag([1.0, -1.0])).kappa == np.inf
 
 
@@ -198,8 +198,8 @@ def test_ridge_fits_solve_their_equations_whatever_the_units(lam):
     size = np.sqrt(np.mean(x**2, axis=0))
     fit = rng.normal(size=5) / size
     moment, penalty = x.T @ x / 400, lam * np.array([0.0, 1, 1, 1, 1])
-    found = ridge_from_least_squares(fit, moment, penalty)
-    left = (moment + np.diag(penalty)) @ found - moment @ fit
+    result = ridge_from_least_squares(fit, moment, penalty)
+    left = (moment + np.diag(penalty)) @ result - moment @ fit
     assert np.all(np.abs(left) <= 1e-9 * (size + penalty / size))
 
 

@@ -37,17 +37,17 @@ FREE = np.array([0.0, 1, 1, 1])
 def test_left_out_losses_are_those_of_fits_without_the_row(penalty, seed):
     """Squared loss: exactly those of twelve refits. Labels: near them."""
     x, y, _ = table(12, 4, seed)
-    held = np.diag(penalty * FREE * np.var(x, axis=0))
-    hessian = x.T @ x / 12 + held
+    record = np.diag(penalty * FREE * np.var(x, axis=0))
+    hessian = x.T @ x / 12 + record
     fit = np.linalg.solve(hessian, x.T @ y / 12)
-    found = _left_out(Data(GAUSSIAN, x, y), penalty, hessian, fit, leverage=_leverage(x, hessian)).losses
+    result = _left_out(Data(GAUSSIAN, x, y), penalty, hessian, fit, leverage=_leverage(x, hessian)).losses
     labels = (y > np.median(y)).astype(float)
-    curved = x.T @ x / 48 + held + 0.05 * np.diag(FREE)
+    curved = x.T @ x / 48 + record + 0.05 * np.diag(FREE)
     near = _left_out(Data(LOGISTIC, x, labels), 0.1, curved, np.zeros(4), leverage=_leverage(x, curved))
     for i in range(12):
         keep = np.arange(12) != i
-        beta = np.linalg.solve(x[keep].T @ x[keep] / 12 + held, x[keep].T @ y[keep] / 12)
-        assert found[i] == pytest.approx((x[i] @ beta) ** 2 / 2 - y[i] * (x[i] @ beta), rel=1e-6, abs=1e-8)
+        beta = np.linalg.solve(x[keep].T @ x[keep] / 12 + record, x[keep].T @ y[keep] / 12)
+        assert result[i] == pytest.approx((x[i] @ beta) ** 2 / 2 - y[i] * (x[i] @ beta), rel=1e-6, abs=1e-8)
     assert np.all(np.isfinite(near.losses))
 
 
@@ -98,12 +98,12 @@ def test_units_and_offsets_do_not_matter(seed):
 def test_many_rows_leave_next_to_nothing_of_the_ridge(seed):
     """The fit tends to least squares and its covariance to ``s^2 (X'X)^{-1}``."""
     x, y, _ = table(4000, 4, seed)
-    found = prior_of(GAUSSIAN, x, y, FREE, penalties=0 * FREE)
+    prior = prior_of(GAUSSIAN, x, y, FREE, penalties=0 * FREE)
     beta = np.linalg.lstsq(x, y, rcond=None)[0]
     plain = np.mean((y - x @ beta) ** 2) * np.linalg.inv(x.T @ x)
-    assert found.whitening <= 1e-3
-    assert np.allclose(x @ found.coefficients, x @ beta, atol=0.05)
-    assert np.allclose(np.diag(found.covariance), np.diag(plain), rtol=0.05)
+    assert prior.whitening <= 1e-3
+    assert np.allclose(x @ prior.coefficients, x @ beta, atol=0.05)
+    assert np.allclose(np.diag(prior.covariance), np.diag(plain), rtol=0.05)
 
 
 def few_large(seed, m=400, d=40):
@@ -167,11 +167,11 @@ def test_weights_are_mean_precisions_of_a_cauchy_effect():
         fit,
         leverage=np.full(3000, 1e-3),
     )
-    found = _cauchy_weights(point, np.ones(3), np.zeros(3), spread=np.ones(3), m=3000)
+    result = _cauchy_weights(point, np.ones(3), np.zeros(3), spread=np.ones(3), m=3000)
     prior_variance = point.dispersion / 3000
     squares = fit**2 + point.dispersion / 3000 / 2
     precision = np.geomspace(1e-9, 60, 400_001)
-    for square, weight in zip(squares, found, strict=True):
+    for square, weight in zip(squares, result, strict=True):
         # gamma(1/2, 1/2) times the normal density of the effect, on the logarithm of the precision
         density = precision ** (0.5 - 1 + 0.5 + 1) * np.exp(-precision / 2 * (1 + square / prior_variance))
         assert weight == pytest.approx(np.sum(density * precision) / np.sum(density), rel=1e-3)
@@ -184,9 +184,9 @@ def test_the_doubt_is_true_where_rows_are_few(m):
     sizes, ratio = [], []
     for seed in range(200):
         x, y, beta = table(m, 5, seed, 2.0)
-        found = prior_of(GAUSSIAN, x, y, np.array([0.0, 1, 1, 1, 1]), penalties=np.zeros(5))
-        away = found.coefficients - beta
-        sizes.append(away @ np.linalg.solve(found.covariance, away))
+        prior = prior_of(GAUSSIAN, x, y, np.array([0.0, 1, 1, 1, 1]), penalties=np.zeros(5))
+        away = prior.coefficients - beta
+        sizes.append(away @ np.linalg.solve(prior.covariance, away))
         plain = np.linalg.lstsq(x, y, rcond=None)[0] - beta
         ratio.append(np.linalg.norm(x @ away) / np.linalg.norm(x @ plain))
     assert 2.5 < np.median(sizes) < 10

@@ -37,14 +37,14 @@ def rows(m: int, shares: tuple[float, ...], kind: str):
 def test_the_offered_penalty_leaves_each_effect_within_its_sampling_error(kind):
     """The pull is the ridge's own, on a Hessian of independent columns; the offer is round, and nearly the largest."""
     public = rows(2000, (0.4, 0.1, 0.004), kind)
-    found = strongest_shrinkage(public, N)
-    assert found is not None and found.column == "g=2"
+    result = strongest_shrinkage(public, N)
+    assert result is not None and result.column == "g=2"
     x, y = public.rows[:, 1:-1], public.rows[:, -1]
     h = public.family.second(np.zeros(len(y)), y).mean() * np.var(x, axis=0)
-    drawn = found.penalty / (h + found.penalty)
+    drawn = result.penalty / (h + result.penalty)
     assert np.all(drawn <= 1 / np.sqrt(N * h)) and not np.all(3 * drawn <= 1 / np.sqrt(N * h))
-    assert found.remaining == pytest.approx(h[2] / (h[2] + 0.01))
-    assert strongest_shrinkage(replace(public, lam=found.penalty), N) is None
+    assert result.remaining == pytest.approx(h[2] / (h[2] + 0.01))
+    assert strongest_shrinkage(replace(public, lam=result.penalty), N) is None
 
 
 def test_nothing_is_said_where_no_penalty_decides():
@@ -63,10 +63,10 @@ def test_the_unit_of_a_number_does_not_matter():
     public = rows(2000, (0.4, 0.3), "logistic")
     scaled = public.rows.copy()
     scaled[:, 1] = np.random.default_rng(2).normal(size=2000) / 100
-    found = strongest_shrinkage(replace(public, rows=scaled), N)
-    assert found is not None and found.column == "g=0" and found.remaining < 0.01
+    result = strongest_shrinkage(replace(public, rows=scaled), N)
+    assert result is not None and result.column == "g=0" and result.remaining < 0.01
     h, share = 0.25 * np.var(scaled[:, 1]), 1 / np.sqrt(N * 0.25)
-    assert 0.4 <= found.penalty / (h * share / (1 - share)) <= 1
+    assert 0.4 <= result.penalty / (h * share / (1 - share)) <= 1
 
 
 def test_a_release_says_that_the_penalty_decides():

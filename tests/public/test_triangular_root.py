@@ -21,9 +21,9 @@ def test_many_columns_have_the_factor_of_their_rows(seed):
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((600, 150)) * np.geomspace(1e-6, 1e6, 150)
     exact = positive(np.linalg.qr(rows, mode="r"))
-    found = positive(triangular_root(rows))
-    assert not np.array_equal(found, exact)
-    assert np.max(np.abs(found - exact) / np.linalg.norm(rows, axis=0)) < 1e-9
+    result = positive(triangular_root(rows))
+    assert not np.array_equal(result, exact)
+    assert np.max(np.abs(result - exact) / np.linalg.norm(rows, axis=0)) < 1e-9
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-4])

@@ -74,8 +74,8 @@ def test_ask_agree_release(book):
     assert carry_out(ANA, book, "k", SecureNoise()).record == made.record
     (entry,) = book.account("survey").entries
     assert (entry.by, entry.purpose, entry.state) == ("ana", "a study", "released")
-    (found,) = pending_requests(REED, book)
-    assert (found.state, found.answered_by) == ("released", "cleo") and book.verify()["intact"]
+    (result,) = pending_requests(REED, book)
+    assert (result.state, result.answered_by) == ("released", "cleo") and book.verify()["intact"]
 
 
 def test_without_agreement_the_ledger_refuses(book):
@@ -191,26 +191,26 @@ def test_the_curators_unit_cannot_be_lowered(files, tmp_path):
         name = f"visits{wanted.column}"
         register(CLEO, ledger, name, files[0], public=files[1], cap=5.0, unit=wanted)
         ledger.part(name, "visits", "a test") if wanted.column else None
-        found = open_registered(ANA, ledger, name)
+        result = open_registered(ANA, ledger, name)
         plain = Choices(target="y", features=("a", "b"))
-        problem = found.problem(plain)
+        problem = result.problem(plain)
         if wanted.column:
             problem = dataclasses.replace(problem, choices=dataclasses.replace(problem.choices, person=""))
         with refused(LedgerMessage.OTHER_UNIT, LedgerError):
             recorded_release(
                 problem, Request("joint-pmt", Budget(0.1)), SecureNoise(), ledger, dataset=name, key=f"{name} 1"
             )
-        kept = recorded_release(
-            found.problem(plain),
+        recorded = recorded_release(
+            result.problem(plain),
             Request("joint-pmt", Budget(0.1), rows_per_person=3),
             SecureNoise(),
             ledger,
             dataset=name,
             key=name,
         )
-        assert kept.release.guarantee.unit.rows == 3
+        assert recorded.release.guarantee.unit.rows == 3
         with refused(ReleaseMessage.REGISTERED_REFUSES_NO_ROW):
-            found.problem(dataclasses.replace(plain, missing="refuse"))
+            result.problem(dataclasses.replace(plain, missing="refuse"))
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(("ask", "agree", "release")))[1:])

@@ -15,10 +15,10 @@ def test_memory_is_told_apart_from_methods_that_hold_their_rows(seed):
     """joint-pmt holds blocks whatever n; dp-gd holds all rows."""
     _, public, _ = make(100, 60, seed)
     sums = [predict_duration(plan("joint-pmt", public, n, 1.0), public, n) for n in (10**5, 10**8)]
-    assert sums[1].megabytes < 160 and all(math.isfinite(found.seconds) and found.seconds > 0 for found in sums)
+    assert sums[1].megabytes < 160 and all(math.isfinite(result.seconds) and result.seconds > 0 for result in sums)
     assert sums[1].seconds > sums[0].seconds
-    held = predict_duration(plan("dp-gd", public, 10**8, 1.0, steps=2), public, 10**8)
-    assert held.megabytes > 1e8 * 11 * 8 / 2**20 / 2
+    record = predict_duration(plan("dp-gd", public, 10**8, 1.0, steps=2), public, 10**8)
+    assert record.megabytes > 1e8 * 11 * 8 / 2**20 / 2
 
 
 def test_the_prediction_is_a_line():
@@ -30,8 +30,8 @@ def test_the_prediction_is_a_line():
 def test_what_one_block_takes_is_no_part_of_what_grows(seed):
     """For methods of one look too."""
     _, public, _ = make(100, 60, seed)
-    found = predict_duration(plan("joint-moment", public, 10**8, 1.0), public, 10**8)
-    assert found.megabytes < 160 and found.seconds > 1
+    result = predict_duration(plan("joint-moment", public, 10**8, 1.0), public, 10**8)
+    assert result.megabytes < 160 and result.seconds > 1
 
 
 @pytest.mark.slow

@@ -57,10 +57,10 @@ def opened(n=20_000, m=2000, mu=50.0, noise=None, **values):
     """Return the moment of a table, hardly any noise by default, and the rows (n, 5)."""
     x, y = table(m, 1)
     px, py = table(n, 2)
-    found = plan(
+    planned = plan(
         "joint-moment", public_from_rows(x, y, NAMES, "hit"), n, mu, **{"radius": 30.0, "public_rows": "yes", **values}
     )
-    outcome = found.run(PrivateRows.from_arrays(px, py, NAMES), noise or ZeroNoise(), 1)
+    outcome = planned.run(PrivateRows.from_arrays(px, py, NAMES), noise or ZeroNoise(), 1)
     return Moment(outcome.record()), np.column_stack([px, py])
 
 
@@ -71,19 +71,19 @@ def moment():
 
 def test_regressions_by_formula_and_by_name(moment):
     """The same model however it is asked for; listed once; the exact fit where there is no noise."""
-    found, z = moment
-    one = found.regress("b ~ a + `g=x`")
-    two = found.regress(response="b", features=["a", "g=x"])
+    result, z = moment
+    one = result.regress("b ~ a + `g=x`")
+    two = result.regress(response="b", features=["a", "g=x"])
     assert one.coefficients == two.coefficients and one.formula == "b ~ a + `g=x`"
     exact = np.linalg.lstsq(z[:, [0, 1, 3]], z[:, 2], rcond=None)[0]
     assert np.allclose(one.fit.coefficients, exact, atol=0.01)
-    assert len([fit for fit in found.looked if fit.formula == one.formula]) == 1
-    assert found.regress("b ~ . - 1").names == ("a", "g=x", "hit")
+    assert len([fit for fit in result.looked if fit.formula == one.formula]) == 1
+    assert result.regress("b ~ . - 1").names == ("a", "g=x", "hit")
     share = 1 - np.var(z[:, 2] - z[:, [0, 1, 3]] @ exact) / np.var(z[:, 2])
     assert one.r_squared.values[0] == pytest.approx(share, abs=0.01)
     inside = np.linalg.inv(np.corrcoef(z[:, [1, 3]].T))
     assert one.inflation.values[0] == pytest.approx(inside[0, 0], rel=0.01)
-    alone = found.regress("b ~ a").inflation
+    alone = result.regress("b ~ a").inflation
     assert alone.values == [1.0] and alone.bands.privacy == [0.0], "by definition, without a band of rounding errors"
 
 
@@ -138,48 +138,48 @@ def test_corrections_widen(moment):
 
 def test_the_whole_in_pictures(moment):
     """Means, spreads, correlations, partial correlations, components and group means of the rows."""
-    found, z = moment
+    result, z = moment
     rest = z[:, 1:]
-    summary = found.summary()
+    summary = result.summary()
     assert np.allclose([row["mean"] for row in summary], rest.mean(axis=0), atol=0.01)
     assert np.allclose([row["sd"] for row in summary], rest.std(axis=0), rtol=0.01)
     r, upper = np.corrcoef(rest.T), np.triu_indices(4, 1)
-    assert np.allclose([row["value"] for row in found.pairs()], r[upper], atol=0.01)
-    for column in found.columns:
-        beside = {row["name"]: (row["value"], row["low"], row["high"]) for row in found.correlations_with(column)}
-        all_pairs = [row for row in found.pairs() if column in (row["first"], row["second"])]
+    assert np.allclose([row["value"] for row in result.pairs()], r[upper], atol=0.01)
+    for column in result.columns:
+        beside = {row["name"]: (row["value"], row["low"], row["high"]) for row in result.correlations_with(column)}
+        all_pairs = [row for row in result.pairs() if column in (row["first"], row["second"])]
         assert beside == {
             row["second"] if row["first"] == column else row["first"]: (row["value"], row["low"], row["high"])
             for row in all_pairs
         }
-    last = found.correlations_with("b", {"g=w": ["g=x"], "rest": ["a", "g=x"]})[-2:]
-    other = next(row for row in found.correlations_with("b") if row["name"] == "g=x")
+    last = result.correlations_with("b", {"g=w": ["g=x"], "rest": ["a", "g=x"]})[-2:]
+    other = next(row for row in result.correlations_with("b") if row["name"] == "g=x")
     assert [row["name"] for row in last] == ["g=w", "rest"]
     # The level that has no column of its own is 1 where the others are 0.
     assert np.allclose([last[0][k] for k in ("value", "low", "high")], [-other[k] for k in ("value", "high", "low")])
-    places = [found.columns.index(name) for name in ("a", "g=x", "b")]
+    places = [result.columns.index(name) for name in ("a", "g=x", "b")]
     summed = -np.sum(rest[:, places[:2]], axis=1)
     assert last[1]["value"] == pytest.approx(np.corrcoef(summed, rest[:, places[2]])[0, 1], abs=0.01)
     inverse = np.linalg.inv(r)
     partial = -inverse / np.sqrt(np.outer(np.diag(inverse), np.diag(inverse)))
-    assert np.allclose([row["value"] for row in found.pairs(True)], partial[upper], atol=0.01)
-    shares, loadings = found.components()
+    assert np.allclose([row["value"] for row in result.pairs(True)], partial[upper], atol=0.01)
+    shares, loadings = result.components()
     assert np.allclose(shares.values, np.sort(np.linalg.eigvalsh(r))[::-1] / 4, atol=0.01)
     assert np.allclose(loadings.T @ loadings, np.eye(4), atol=1e-9)
-    groups = found.group_means("b", ["g=x"])
+    groups = result.group_means("b", ["g=x"])
     assert groups[0]["value"] == pytest.approx(z[z[:, 3] == 1, 2].mean(), abs=0.02)
     assert groups[1]["value"] == pytest.approx(z[z[:, 3] == 0, 2].mean(), abs=0.02)
     assert groups[0]["share"] == pytest.approx(z[:, 3].mean(), abs=0.01)
     with pytest.raises(InputError):
-        found.group_means("b", ["a"])
+        result.group_means("b", ["a"])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["means", "spreads", "correlations", "partial_correlations"])
 def test_gradients_are_those_of_the_figures(moment, what):
     """Privacy variances against the figures' own differences under small noise."""
-    found, _ = moment
-    state = replace(found.state, weight=np.ones_like(found.state.moment))
+    result, _ = moment
+    state = replace(result.state, weight=np.ones_like(result.state.moment))
     rng = np.random.default_rng(5)
     base, drawn = getattr(Marginals(state), what)(), []
     for _ in range(1500):
@@ -194,13 +194,13 @@ def test_gradients_are_those_of_the_figures(moment, what):
 @pytest.mark.parametrize("what", ["partial_r_squared", "inflation", "loadings"])
 def test_gradients_of_shares_inflation_and_loadings(moment, what):
     """The same for figures of a regression, and for the components."""
-    found, _ = moment
-    state = replace(found.state, weight=np.ones_like(found.state.moment))
+    result, _ = moment
+    state = replace(result.state, weight=np.ones_like(result.state.moment))
 
     def figures_of(one):
         if what == "loadings":
             return Marginals(one).loadings(2)
-        return getattr(regression(one, found.names, "b", ["a", "g=x"], lam=0.0, intercept=True), what)
+        return getattr(regression(one, result.names, "b", ["a", "g=x"], lam=0.0, intercept=True), what)
 
     rng, base, drawn = np.random.default_rng(6), figures_of(state), []
     for _ in range(300):
@@ -213,8 +213,8 @@ def test_gradients_of_shares_inflation_and_loadings(moment, what):
 
 def test_logistic_from_the_linear_model(moment):
     """Close to the exact logistic fit; the floor is said; other responses and records without rows are refused."""
-    found, z = moment
-    fit = found.logistic("hit ~ a + b + `g=x`")
+    result, z = moment
+    fit = result.logistic("hit ~ a + b + `g=x`")
     at = {"a": 0.4, "b": -1.0, "g=x": 1.0}
     score = fit.coefficients["(intercept)"] + sum(fit.coefficients[name] * value for name, value in at.items())
     assert fit.chance(at) == pytest.approx(1 / (1 + math.exp(-score)))
@@ -223,7 +223,7 @@ def test_logistic_from_the_linear_model(moment):
     assert np.allclose(list(fit.coefficients.values()), exact, atol=0.1)
     assert "public rows" in fit.note and np.all(fit.floor > 0)
     with refused(ExploreMessage.NOT_A_LABEL):
-        found.logistic("b ~ a")
+        result.logistic("b ~ a")
     closed, _ = opened(2000, 200, public_rows="no")
     with refused(ExploreMessage.LOGISTIC_NEEDS_ROWS):
         closed.logistic("hit ~ a")
@@ -277,19 +277,19 @@ def test_the_clearest_coefficient_is_explained_in_the_unit_of_the_picture(moment
 
 def test_what_is_0_or_1_is_drawn_from_0_to_1(moment):
     """As a feature and as a response, in rows and along a path; a number is drawn for one standard deviation."""
-    found, _ = moment
-    spread = dict(zip(found.names, found.record.spread, strict=True))
-    assert set(found.labels) == {"g=x", "hit"}
-    scales = figures.in_steps(found, found.regress("b ~ a + hit"))
+    result, _ = moment
+    spread = dict(zip(result.names, result.record.spread, strict=True))
+    assert set(result.labels) == {"g=x", "hit"}
+    scales = figures.in_steps(result, result.regress("b ~ a + hit"))
     assert scales == pytest.approx({"a": spread["a"], "hit": 1.0}), "the response is in its own unit"
-    fit = found.regress("hit ~ a + `g=x`")
-    scales = figures.in_steps(found, fit)
+    fit = result.regress("hit ~ a + `g=x`")
+    scales = figures.in_steps(result, fit)
     assert scales == pytest.approx({"a": spread["a"], "g=x": 1.0})
     shown = figures.table(fit, "none", 1)
     rows = figures.chart_rows(shown, scales).set_index("coefficient")
     assert rows["value"]["g=x"] == fit.coefficients["g=x"]
-    path = found.ridge_path(fit)
-    drawn = {trace.name: trace.y for trace in figures.paths(found, path, fit.response).data}
+    path = result.ridge_path(fit)
+    drawn = {trace.name: trace.y for trace in figures.paths(result, path, fit.response).data}
     at = list(path.names).index("g=x")
     assert np.array_equal(drawn["g=x"], path.coefficients[:, at])
     # At no penalty the path and its band are those of the fit.
@@ -312,14 +312,14 @@ def test_a_folded_column_has_one_level_in_both_pictures():
     columns = (INTERCEPT, "a", *levels)
     made = plan("joint-moment", public_from_rows(*rows(4000), columns, "y"), 40_000, 50.0, radius=60.0)
     outcome = made.run(PrivateRows.from_arrays(*rows(40_000), columns), ZeroNoise(), 1)
-    found = Moment(outcome.record())
-    fit = found.regress(response="y", features=list(columns[1:]))
+    moment_record = Moment(outcome.record())
+    fit = moment_record.regress(response="y", features=list(columns[1:]))
     shown = figures.table(fit, "none", 1)
-    drawn = figures.chart_rows(shown, figures.in_steps(found, fit))
+    drawn = figures.chart_rows(shown, figures.in_steps(moment_record, fit))
     assert list(drawn["coefficient"]) == ["a", "town=7"]
 
     def named(beside):
-        picture, _ = figures.neighbours(found, fit, "y", {}, beside=beside)
+        picture, _ = figures.neighbours(moment_record, fit, "y", {}, beside=beside)
         return [name for trace in picture.data for name in trace.y if "town" in name]
 
     assert [name.split(" ")[0] for name in named(())] == ["town=0"]
@@ -339,15 +339,15 @@ def test_inputs_of_a_prediction_are_what_derived_columns_are_made_of(problem):
 
 def test_paths_begin_and_end_where_they_should(moment):
     """A ridge path from least squares to nothing; a lasso path from nothing, its shares of draws between 0 and 1."""
-    found, _ = moment
-    fit = found.regress("b ~ a + `g=x` + hit")
-    ridge = found.ridge_path(fit)
+    result, _ = moment
+    fit = result.regress("b ~ a + `g=x` + hit")
+    ridge = result.ridge_path(fit)
     assert np.allclose(ridge.coefficients[0], fit.fit.coefficients, rtol=0.02, atol=0.02)
     assert np.all(np.abs(ridge.coefficients[-1][1:]) < 0.1)
-    lasso = found.lasso_path(fit, 20)
+    lasso = result.lasso_path(fit, 20)
     assert np.all(lasso.coefficients[0][1:] == 0) and np.all((lasso.chosen >= 0) & (lasso.chosen <= 1))
     assert np.allclose(lasso.coefficients[-1], fit.fit.coefficients, atol=0.05)
-    best = found.best_subsets(fit)
+    best = result.best_subsets(fit)
     assert [len(s.names) for s in best] == [0, 1, 2, 3] and best[1].names == ("a",)
     assert all(x.residual_variance >= y.residual_variance - 1e-6 for x, y in pairwise(best))
     told = figures.best_subset_words([*best[:2], replace(best[2], criterion=0.25), best[3]])
@@ -358,31 +358,34 @@ def test_paths_begin_and_end_where_they_should(moment):
 
 def test_a_model_counts_once_however_it_was_looked_at(moment):
     """Shown, compared by best subsets, or by two searches that share columns: one of the different models."""
-    found = Moment(moment[0].record)
-    fit = found.regress("b ~ a + `g=x` + hit")
-    found.regress("b ~ a")
-    best = found.best_subsets(fit)
-    assert found.models == 2**3 and found.best_subsets(fit) == best and found.models == 2**3
-    found.best_subsets(found.regress("b ~ a + `g=x`"))
-    assert found.models == 2**3, "a part of what was searched before"
-    found.best_subsets(found.regress("a ~ b + hit"))
-    assert found.models == 2**3 + 2**2, "another response"
-    found.regress("b ~ a")
-    found.regress(response="b", features=["a"], ridge=1.0)
-    assert found.models == 2**3 + 2**2 + 1 and len(found.looked) == 5
+    moment_record = Moment(moment[0].record)
+    fit = moment_record.regress("b ~ a + `g=x` + hit")
+    moment_record.regress("b ~ a")
+    best = moment_record.best_subsets(fit)
+    assert moment_record.models == 2**3 and moment_record.best_subsets(fit) == best and moment_record.models == 2**3
+    moment_record.best_subsets(moment_record.regress("b ~ a + `g=x`"))
+    assert moment_record.models == 2**3, "a part of what was searched before"
+    moment_record.best_subsets(moment_record.regress("a ~ b + hit"))
+    assert moment_record.models == 2**3 + 2**2, "another response"
+    moment_record.regress("b ~ a")
+    moment_record.regress(response="b", features=["a"], ridge=1.0)
+    assert moment_record.models == 2**3 + 2**2 + 1 and len(moment_record.looked) == 5
 
 
 def test_a_ridge_path_begins_at_its_own_fit_for_every_response(moment):
     """Also with a column that hardly varies around a large mean; each point is an independent ridge of the moment."""
-    found, _ = moment
-    for response in found.columns:
-        fit = found.regress(response=response, features=[name for name in found.columns if name != response])
-        path = found.ridge_path(fit)
-        spreads = dict(zip(found.names, found.record.spread, strict=True))
+    result, _ = moment
+    for response in result.columns:
+        fit = result.regress(response=response, features=[name for name in result.columns if name != response])
+        path = result.ridge_path(fit)
+        spreads = dict(zip(result.names, result.record.spread, strict=True))
         spread = np.array([spreads.get(name, 1.0) for name in fit.names])
         assert np.allclose(path.coefficients[0] * spread, fit.fit.coefficients * spread, rtol=0.01, atol=1e-3)
-        root = found.state.root[list(fit.fit.features)]
-        gram, cross = root @ found.state.moment @ root.T, root @ found.state.moment @ found.state.root[fit.fit.response]
+        root = result.state.root[list(fit.fit.features)]
+        gram, cross = (
+            root @ result.state.moment @ root.T,
+            root @ result.state.moment @ result.state.root[fit.fit.response],
+        )
         for at in (0, len(path.lam) // 2, -1):
             penalty = np.diag([0.0 if name == "(intercept)" else path.lam[at] for name in fit.names])
             assert np.allclose(path.coefficients[at], np.linalg.solve(gram + penalty, cross), rtol=1e-6, atol=1e-8)
@@ -390,44 +393,44 @@ def test_a_ridge_path_begins_at_its_own_fit_for_every_response(moment):
 
 def test_a_ridge_path_for_comparable_changes_knows_no_units(moment):
     """Each point is a ridge fit of columns divided by their steps, and the table has what is drawn."""
-    found, _ = moment
-    fit = found.regress("b ~ a + `g=x` + hit")
-    by = figures.comparable_steps(found)
-    path = found.ridge_path(fit, by)
+    result, _ = moment
+    fit = result.regress("b ~ a + `g=x` + hit")
+    by = figures.comparable_steps(result)
+    path = result.ridge_path(fit, by)
     steps = np.array([1.0 if name == "(intercept)" else by[name] for name in fit.names])
-    root = found.state.root[list(fit.fit.features)] / steps[:, None]
-    gram, cross = root @ found.state.moment @ root.T, root @ found.state.moment @ found.state.root[fit.fit.response]
+    root = result.state.root[list(fit.fit.features)] / steps[:, None]
+    gram, cross = root @ result.state.moment @ root.T, root @ result.state.moment @ result.state.root[fit.fit.response]
     for at in (0, len(path.lam) // 2, -1):
         penalty = np.diag([0.0 if name == "(intercept)" else path.lam[at] for name in fit.names])
         in_steps = np.linalg.solve(gram + penalty, cross)
         assert np.allclose(path.coefficients[at] * steps, in_steps, rtol=1e-6, atol=1e-8)
-        row = figures.path_table(found, path).iloc[at]
+        row = figures.path_table(result, path).iloc[at]
         assert row["a"] == pytest.approx(in_steps[fit.names.index("a")], rel=1e-6, abs=1e-8)
 
 
 def test_a_model_without_features_is_no_path(moment):
     """A sentence for each path; subsets of nothing are the intercept alone."""
-    found, _ = moment
-    alone = found.regress("hit ~ 1")
+    result, _ = moment
+    alone = result.regress("hit ~ 1")
     needs = {
-        found.ridge_path: ExploreMessage.RIDGE_NEEDS_FEATURE,
-        found.lasso_path: ExploreMessage.LASSO_NEEDS_INTERCEPT,
+        result.ridge_path: ExploreMessage.RIDGE_NEEDS_FEATURE,
+        result.lasso_path: ExploreMessage.LASSO_NEEDS_INTERCEPT,
     }
     for path, kind in needs.items():
         with refused(kind):
             path(alone)
-    assert [subset.names for subset in found.best_subsets(alone)] == [()]
+    assert [subset.names for subset in result.best_subsets(alone)] == [()]
 
 
 def test_synthetic_rows_are_marked(moment):
     """The released means and correlations, 0 and 1 where columns are, and a column that says what they are."""
-    found, z = moment
-    frame = found.synthetic(20_000, 1)
+    result, z = moment
+    frame = result.synthetic(20_000, 1)
     assert frame["synthetic"].all() and set(frame["g=x"].unique()) == {0.0, 1.0}
     assert frame["a"].mean() == pytest.approx(z[:, 1].mean(), abs=0.05)
     assert np.corrcoef(frame["a"], frame["b"])[0, 1] == pytest.approx(np.corrcoef(z[:, 1], z[:, 2])[0, 1], abs=0.05)
     with pytest.raises(InputError):
-        found.synthetic(0)
+        result.synthetic(0)
 
 
 @pytest.fixture(scope="module")
@@ -441,8 +444,10 @@ def test_a_thousand_models_spend_nothing(problem, tmp_path):
     """The ledger before and after: one spend, of the release; a confirmation is a second, combined with the first."""
     ledger = Ledger(str(tmp_path / "book.db"))
     ledger.cap("d", 3.0)
-    found = recorded_release(problem, Request("joint-moment", Budget(1.0)), SecureNoise(), ledger, dataset="d", key="k")
-    moment = Moment.of(found.as_dict())
+    recorded = recorded_release(
+        problem, Request("joint-moment", Budget(1.0)), SecureNoise(), ledger, dataset="d", key="k"
+    )
+    moment = Moment.of(recorded.as_dict())
     rng = np.random.default_rng(1)
     for _ in range(1000):
         chosen = rng.permutation(moment.columns)[: int(rng.integers(2, len(moment.columns) + 1))]
@@ -485,12 +490,12 @@ def test_a_chosen_model_is_confirmed_with_its_derived_columns(problem, seed):
     second = problem_of(problem, moment.record, fit)
     assert second.public.names == fit.names and second.public.target == names[1]
     given = rows_of(problem.private)
-    whole = moment.record.derived.extend(given)
-    exact = np.linalg.lstsq(whole[:, list(fit.fit.features)], whole[:, fit.fit.response], rcond=None)[0]
+    complete = moment.record.derived.extend(given)
+    exact = np.linalg.lstsq(complete[:, list(fit.fit.features)], complete[:, fit.fit.response], rcond=None)[0]
     chosen = method("joint-pmt")
     wide = make_parameters(chosen, {"passes": "1", "radius": 50.0})
-    found = chosen.plan(second.public, second.private.n, Budget(50.0), wide).run(second.private, ZeroNoise(), 1)
-    assert np.allclose(found.coefficients[0], exact, rtol=1e-2, atol=1e-2)
+    result = chosen.plan(second.public, second.private.n, Budget(50.0), wide).run(second.private, ZeroNoise(), 1)
+    assert np.allclose(result.coefficients[0], exact, rtol=1e-2, atol=1e-2)
     with refused(ExploreMessage.CONFIRMING_PENALIZED):
         problem_of(problem, moment.record, moment.regress(ridge=1.0))
     one = PrivateRows.from_arrays(given[:1, :-1], given[:1, -1], problem.private.names)
@@ -499,9 +504,9 @@ def test_a_chosen_model_is_confirmed_with_its_derived_columns(problem, seed):
 
 
 def rows_of(private):
-    found = []
-    private.sum(lambda x, y: (found.append(np.column_stack([x, y])), np.zeros(1))[1]).reveal(TEST)
-    return np.concatenate(found)
+    collected = []
+    private.sum(lambda x, y: (collected.append(np.column_stack([x, y])), np.zeros(1))[1]).reveal(TEST)
+    return np.concatenate(collected)
 
 
 @pytest.mark.slow
@@ -557,16 +562,16 @@ def test_the_command_line_confirms(problem, tmp_path, capsys):
     capsys.readouterr()
     asked = ["explore", "--record", made["joint-moment"], "--confirm", made["joint-pmt"]]
     assert main([*asked, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    fields = json.loads(capsys.readouterr().out)
     moment, second = Moment.load(made["joint-moment"]), json.loads(Path(made["joint-pmt"]).read_text())
-    assert found["confirmed"] == combine_with_release(moment.regress(), second).as_rows() and found["label"] == "lab"
+    assert fields["confirmed"] == combine_with_release(moment.regress(), second).as_rows() and fields["label"] == "lab"
     assert main(asked) == 0
     assert "both releases together" in (shown := capsys.readouterr().out) and "lab" in shown
     assert main([*asked, "--response", "a", "--features", "y"]) == 2
     for bad in ("[]", "nonsense", json.dumps({**second, "bands": []}), json.dumps({**second, "coefficients": 3})):
         (tmp_path / "bad.json").write_text(bad)
         assert main([*asked[:3], "--confirm", str(tmp_path / "bad.json")]) == 2, bad
-    assert "\x1b" not in (shown := _text({**found, "formula": "y ~ a\n\x1b[2J"}, moment)) and "a\\n" in shown
+    assert "\x1b" not in (shown := _text({**fields, "formula": "y ~ a\n\x1b[2J"}, moment)) and "a\\n" in shown
 
 
 def test_the_command_line_releases_and_asks(problem, tmp_path, capsys):
@@ -580,9 +585,9 @@ def test_the_command_line_releases_and_asks(problem, tmp_path, capsys):
     assert again["coefficients"] == pytest.approx(first["coefficients"]) and set(again["bands"]) == set(first["bands"])
     asked = ["explore", "--record", out, "--response", "c d", "--features", "a,y", "--ridge", "0.5", "--json"]
     assert main(asked) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert set(found["coefficients"]) == {"(intercept)", "a", "y"} and found["lam"] == 0.5
-    assert set(found["bands"]["a"]) == {"privacy", "sampling", "truncation", "low", "high"}
+    fields = json.loads(capsys.readouterr().out)
+    assert set(fields["coefficients"]) == {"(intercept)", "a", "y"} and fields["lam"] == 0.5
+    assert set(fields["bands"]["a"]) == {"privacy", "sampling", "truncation", "low", "high"}
     for more in (
         ["--formula", "y ~ a + b:a", "--test", "a", "--at", "a=1,b=2"],
         ["--correction", "scheffe"],

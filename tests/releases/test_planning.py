@@ -49,8 +49,8 @@ def test_the_reverse_question_is_the_inverse(seed):
     _, public, _ = make(5000, 100, seed)
 
     def half(n, mu):
-        (found,) = planning.plan(public, n, [mu], ["joint-pmt"])
-        return next(row["half_width"] for row in found.rows() if row["coefficient"] == "x3")
+        (result,) = planning.plan(public, n, [mu], ["joint-pmt"])
+        return next(row["half_width"] for row in result.rows() if row["coefficient"] == "x3")
 
     width = half(5000, 0.7)
     mu = planning.budget_for(public, 5000, "joint-pmt", "x3", half_width=width)
@@ -69,9 +69,9 @@ def test_prediction_is_near_what_comes_out(seed):
         _, public, rows = make(10_000, 200, seed + s)
         exact = exact_fit(public, rows).reveal(TEST)
         for mu in (0.5, 1.5):
-            found = plan("joint-pmt", public, 10_000, mu)
-            error = np.median(np.linalg.norm(found.run(rows, SeededNoise(s), 30).coefficients - exact, axis=1))
-            ratios.append(np.linalg.norm(found.predicted().privacy) / error)
+            planned = plan("joint-pmt", public, 10_000, mu)
+            error = np.median(np.linalg.norm(planned.run(rows, SeededNoise(s), 30).coefficients - exact, axis=1))
+            ratios.append(np.linalg.norm(planned.predicted().privacy) / error)
     assert 1 / 1.3 < np.median(ratios) < 1.3
 
 
@@ -155,8 +155,8 @@ def test_the_budget_is_read_off_the_curve(seed):
         pass
     for mu in (0.3, 0.66, 1.9):
         width = curves.at("joint-pmt", mu).half_width(2)
-        found = curves.budget_for("joint-pmt", public.names[2], width)
-        assert found == pytest.approx(mu, rel=0.25)
+        result = curves.budget_for("joint-pmt", public.names[2], width)
+        assert result == pytest.approx(mu, rel=0.25)
     assert curves.budget_for("joint-pmt", public.names[2], 1e-9) is None
     assert curves.budget_for("joint-pmt", public.names[2], 1e9) == LADDER[0]
 
@@ -165,15 +165,15 @@ def test_half_widths_have_an_interval(seed):
     """Its ends are those of the error, with the same sampling part; a method that was not calibrated has none."""
     _, public, _ = make(5000, 100, seed)
     for id in ("joint-pmt", "joint-moment"):
-        (found,) = planning.plan(public, 5000, [0.5], [id])
-        prediction = found.prediction
+        (result,) = planning.plan(public, 5000, [0.5], [id])
+        prediction = result.prediction
         low, high = prediction.interval_factors
-        for j, row in enumerate(found.rows()):
+        for j, row in enumerate(result.rows()):
             ends = [
                 1.959964 * np.sqrt((f * prediction.to_exact[j]) ** 2 + prediction.sampling[j] ** 2) for f in (low, high)
             ]
             assert [row["half_width_low"], row["half_width_high"]] == pytest.approx(ends)
-            assert found.half_width_interval(j) == pytest.approx(tuple(ends))
+            assert result.half_width_interval(j) == pytest.approx(tuple(ends))
             assert row["half_width_low"] < row["half_width"] < row["half_width_high"]
             assert row["half_width_low"] <= row["half_width_median"] <= row["half_width_high"]
             median = np.hypot(prediction.median_factor * prediction.to_exact[j], prediction.sampling[j])
@@ -181,13 +181,13 @@ def test_half_widths_have_an_interval(seed):
     (plain,) = planning.plan(public, 5000, [0.5], ["pmt-ridge"])
     assert plain.half_width_interval(0) is None and plain.rows()[0]["half_width_high"] is None
     assert plain.rows()[0]["half_width_median"] is None
-    ends = [rounded(end) for end in found.half_width_interval(2)]
-    told = [rounded(found.row(2)["half_width_median"]), ends[1]]
-    values = [value for _, value in half_width_words(found, public.names[2])[1]]
+    ends = [rounded(end) for end in result.half_width_interval(2)]
+    told = [rounded(result.row(2)["half_width_median"]), ends[1]]
+    values = [value for _, value in half_width_words(result, public.names[2])[1]]
     assert values == [f"± {end}" for end in told], "the figure that one release in ten exceeds has the same weight"
     assert len(half_width_words(plain, public.names[2])[1]) == 1 and planning.interval_text(plain.rows()[0]) == "-"
-    shown = table([found, plain], public.names[2])[["median", "80 % from", "80 % to"]]
-    expected = (found.row(2)["half_width_median"], *found.half_width_interval(2))
+    shown = table([result, plain], public.names[2])[["median", "80 % from", "80 % to"]]
+    expected = (result.row(2)["half_width_median"], *result.half_width_interval(2))
     assert tuple(shown.iloc[0]) == pytest.approx(expected) and shown.iloc[-1].isna().all()
 
 

@@ -42,19 +42,19 @@ def problem_of(places):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("rows_stay", [True, False])
 @pytest.mark.parametrize("id", ["joint-pmt", "pmt-gradients", "joint-moment"])
-def test_every_look_is_told_and_there_are_no_more_than_promised(places, id, kept):
+def test_every_look_is_told_and_there_are_no_more_than_promised(places, id, rows_stay):
     """Shares rise to 1 within each look; the figures are the same as unwatched; all are told where none is kept."""
     problem, request, reports = problem_of(places), Request(id, Budget(1.0)), []
-    if not kept:
+    if not rows_stay:
         problem.private._keeps = 0
     watched = progress_of(problem, request, reports.append)
     watched.spend()
     first = release(problem, request, SeededNoise(1), watched)
     assert np.array_equal(first.coefficients, release(problem, request, SeededNoise(1)).coefficients)
     assert reports and all(0 < r.share <= 1 and r.number <= r.n_passes and r.spent for r in reports)
-    assert reports[-1].share == 1.0 and (kept or reports[-1].number == reports[-1].n_passes)
+    assert reports[-1].share == 1.0 and (rows_stay or reports[-1].number == reports[-1].n_passes)
     assert all("pass" in r.words and r.done <= 1 for r in reports)
 
 
@@ -107,8 +107,8 @@ def test_after_the_spend_stop_is_not_heard(places, tmp_path):
     book.cap("d", 5.0)
     problem, request = problem_of(places), Request("joint-pmt", Budget(1.0))
     late = progress_of(problem, request, reports.append, lambda: any(r.spent for r in reports))
-    found = recorded_release(problem, request, SeededNoise(1), book, dataset="d", key="k", progress=late)
-    assert found.record["coefficients"] and book.account("d").spent == pytest.approx(1.0)
+    recorded = recorded_release(problem, request, SeededNoise(1), book, dataset="d", key="k", progress=late)
+    assert recorded.record["coefficients"] and book.account("d").spent == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("spent", [False, True])
@@ -116,10 +116,10 @@ def test_what_an_interrupt_costs_is_said(places, tmp_path, monkeypatch, capsys, 
     """Ctrl-C in the command line, before and after: a sentence, exit 130, and the ledger as the sentence says."""
     ledger = ["--ledger", str(tmp_path / "l.db"), "--dataset", "d"]
     assert main(["ledger", "cap", *ledger, "--mu", "5"]) == 0
-    seen = Progress.rows
+    observed = Progress.rows
 
     def interrupted(self, count):
-        seen(self, count)
+        observed(self, count)
         if self.spent == spent:
             raise KeyboardInterrupt
 

@@ -34,16 +34,16 @@ def exact():
 def test_two_stages_are_those_of_others(exact):
     """Coefficients, the first stage's F and R^2 of linearmodels on the same rows, to 1e-6."""
     moment, rows = exact
-    found = moment.iv("hit ~ a + b", endogenous="b", instruments="g=x")
+    result = moment.iv("hit ~ a + b", endogenous="b", instruments="g=x")
     theirs = IV2SLS.from_formula("hit ~ 1 + a + [b ~ g]", rows).fit(cov_type="unadjusted")
     order = ["Intercept", "a", "b"]
-    assert np.allclose(found.regression.params[order], theirs.params[order], rtol=1e-6)
-    first = found.first_stage["b"]
+    assert np.allclose(result.regression.params[order], theirs.params[order], rtol=1e-6)
+    first = result.first_stage["b"]
     small, large = smf.ols("b ~ a", rows).fit(), smf.ols("b ~ a + g", rows).fit()
     f, p, df = large.compare_f_test(small)
     assert first.textbook_f == pytest.approx(f, rel=1e-6) and first.df_num == df
     assert first.textbook_pvalue == pytest.approx(p, rel=1e-5)
-    assert "first-stage F" in repr(found) and found.regression.residual_sum / 3000 == pytest.approx(
+    assert "first-stage F" in repr(result) and result.regression.residual_sum / 3000 == pytest.approx(
         float(np.mean(np.asarray(theirs.resids) ** 2)), rel=1e-6
     )
 
@@ -67,10 +67,10 @@ def test_nested_models_and_criteria(exact):
     f, p, df = large.compare_f_test(small)
     assert (test.textbook_f, test.df_num) == (pytest.approx(f, rel=1e-6), df)
     assert test.textbook_pvalue == pytest.approx(p, rel=1e-5, abs=1e-300) and test.pvalue >= 0
-    found = information_criteria(moment.regress("b ~ a + `g=x` + hit"))
-    assert found["aic"] == pytest.approx(large.aic, rel=1e-6) and found["bic"] == pytest.approx(large.bic, rel=1e-6)
-    assert found["llf"] == pytest.approx(large.llf, rel=1e-6)
-    assert found["adjusted_r_squared"] == pytest.approx(large.rsquared_adj, rel=1e-6)
+    result = information_criteria(moment.regress("b ~ a + `g=x` + hit"))
+    assert result["aic"] == pytest.approx(large.aic, rel=1e-6) and result["bic"] == pytest.approx(large.bic, rel=1e-6)
+    assert result["llf"] == pytest.approx(large.llf, rel=1e-6)
+    assert result["adjusted_r_squared"] == pytest.approx(large.rsquared_adj, rel=1e-6)
     assert moment.regress("b ~ a").rsquared == pytest.approx(small.rsquared, rel=1e-6)
 
 
@@ -215,7 +215,7 @@ def test_the_command_line_asks_the_same(tmp_path, capsys):
     assert main([*asked, "--endogenous", "b", "--instruments", "g=x"]) == 0
     assert set(json.loads(capsys.readouterr().out)["first_stage"]) == {"b"}
     assert main([*asked, "--within", "hit ~ a"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["nested"]["df_num"] == 1 and {"aic", "bic", "adjusted_r_squared"} <= set(found)
+    fields = json.loads(capsys.readouterr().out)
+    assert fields["nested"]["df_num"] == 1 and {"aic", "bic", "adjusted_r_squared"} <= set(fields)
     assert main([*asked, "--endogenous", "b"]) == 2
     assert main([*asked[:-1], "--within", "hit ~ a"]) == 0 and "nested: F" in capsys.readouterr().out

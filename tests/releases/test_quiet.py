@@ -26,9 +26,9 @@ LINE = {"event", "dataset", "key", "number"}
 
 def frame(n: int, seed: int, labels: bool = False) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    found = pd.DataFrame({"a": rng.standard_normal(n), "b": rng.standard_normal(n)}).round(5)
-    y = found["a"] - found["b"] + rng.standard_normal(n)
-    return found.assign(y=(y > 0).astype(int) if labels else y.round(5), who=np.arange(n) // 2)
+    result = pd.DataFrame({"a": rng.standard_normal(n), "b": rng.standard_normal(n)}).round(5)
+    y = result["a"] - result["b"] + rng.standard_normal(n)
+    return result.assign(y=(y > 0).astype(int) if labels else y.round(5), who=np.arange(n) // 2)
 
 
 @pytest.fixture

@@ -36,21 +36,21 @@ def files(tmp_path):
 @pytest.mark.parametrize("id", SOUND)
 def test_outside_a_ledger_every_spend_is_a_lab_figure(problem, id):  # noqa: F811
     """Whatever the method: what costs something and is recorded nowhere is not sound."""
-    found = release(suited(method(id), problem), Request(id, Budget(1.0)), SecureNoise())
-    free = found.guarantee.mu == 0
-    assert (found.standing is ReleaseStatus.SOUND) == free
-    assert (LabReason.UNRECORDED in map(kind_of, found.standing_reasons)) != free
+    released = release(suited(method(id), problem), Request(id, Budget(1.0)), SecureNoise())
+    free = released.guarantee.mu == 0
+    assert (released.standing is ReleaseStatus.SOUND) == free
+    assert (LabReason.UNRECORDED in map(kind_of, released.standing_reasons)) != free
 
 
 def test_its_record_makes_it_sound(problem, tmp_path):  # noqa: F811
     """The same release through a ledger is sound, and names its data set and key; a seed is still lab."""
     ledger = Ledger(str(tmp_path / "l.db"))
     ledger.cap("survey", 3.0)
-    found = recorded_release(
+    result = recorded_release(
         problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, dataset="survey", key="k"
     ).as_dict()
-    assert found["standing"] == "sound" and LabReason.UNRECORDED.sentence() not in found["standing_reasons"]
-    assert found["ledger"]["dataset"] == "survey" and found["ledger"]["key"] == "k"
+    assert result["standing"] == "sound" and LabReason.UNRECORDED.sentence() not in result["standing_reasons"]
+    assert result["ledger"]["dataset"] == "survey" and result["ledger"]["key"] == "k"
     seeded = recorded_release(
         problem, Request("joint-pmt", Budget(1.0)), SeededNoise(1), ledger, dataset="survey", key="l"
     )
@@ -78,8 +78,8 @@ def test_where_no_ledger_can_be_written_nothing_is_released(files, capsys, monke
     monkeypatch.setenv("PMT_LEDGER", "/nowhere/at/all/ledger.db")
     ask = ["release", *files, "--method", "joint-pmt", "--mu", "1"]
     assert main(ask) == 2
-    found = capsys.readouterr()
-    assert "Nothing was released" in found.err and not found.out
+    printed = capsys.readouterr()
+    assert "Nothing was released" in printed.err and not printed.out
     assert main([*ask, "--lab"]) == 0
     assert "standing: lab: its spend is in no ledger" in capsys.readouterr().out
     assert main(["release", *files, "--method", "public-only", "--mu", "1"]) == 0

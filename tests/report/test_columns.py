@@ -32,11 +32,11 @@ def test_each_column_has_its_part_and_its_public_rows():
         for ages in ([1.0, 2.0, 3.0], [999.0, -5.0, 1e6])
     ]
     assert tables[0].equals(tables[1]), "private values decide nothing"
-    found = tables[0].set_index("column")
-    assert list(found.index) == ["pay", "age", "town", "id"]
-    assert list(found["part"]) == ["target", "feature", "feature", "left out"]
-    assert found.loc["age", "missing in public rows"] == 1 and sum(found.loc["age", "public rows"]) == 3
-    assert found.loc["town", "public rows"] == [3, 1]
+    result = tables[0].set_index("column")
+    assert list(result.index) == ["pay", "age", "town", "id"]
+    assert list(result["part"]) == ["target", "feature", "feature", "left out"]
+    assert result.loc["age", "missing in public rows"] == 1 and sum(result.loc["age", "public rows"]) == 3
+    assert result.loc["town", "public rows"] == [3, 1]
 
 
 def test_a_column_that_is_left_out_of_the_fit_says_so():
@@ -48,8 +48,8 @@ def test_a_column_that_is_left_out_of_the_fit_says_so():
         _table("private", **{name: values[::-1] for name, values in columns.items()}),
     )
     choices = Choices(target="pay")
-    found = at_a_glance(private, public, choices, prepare(private, public, choices).notes).set_index("column")
-    assert list(found.loc[["age", "months", "one"], "part"]) == ["feature", "left out", "left out"]
+    result = at_a_glance(private, public, choices, prepare(private, public, choices).notes).set_index("column")
+    assert list(result.loc[["age", "months", "one"], "part"]) == ["feature", "left out", "left out"]
 
 
 def test_bars_of_whole_numbers_hold_equally_many():
@@ -57,18 +57,18 @@ def test_bars_of_whole_numbers_hold_equally_many():
     for low, high, bars in ((1, 5, 5), (0, 30, 11), (1900, 1999, 12), (7, 7, 1)):
         values = [float(v) for v in range(low, high + 1)]
         table = _table("public", v=values, y=values)
-        found = at_a_glance(table, table, Choices(target="y")).set_index("column").loc["v", "public rows"]
-        assert len(found) == bars and sum(found) == len(values)
-        assert len(set(found[:-1])) <= 1, "each but the last has as many"
+        result = at_a_glance(table, table, Choices(target="y")).set_index("column").loc["v", "public rows"]
+        assert len(result) == bars and sum(result) == len(values)
+        assert len(set(result[:-1])) <= 1, "each but the last has as many"
 
 
 def test_a_column_read_as_numbers_is_shown_as_numbers():
     """Its kind and its bars are those of the numbers, whatever their sign."""
     rates = [f"{10 * at} %" for at in range(10)]
     table = _table("public", rate=rates, y=[float(at) for at in range(10)])
-    found = at_a_glance(table, table, Choices(target="y", kinds={"rate": "percent"})).set_index("column")
-    assert found.loc["rate", "kind"] == "numeric"
-    assert len(found.loc["rate", "public rows"]) == 12 and sum(found.loc["rate", "public rows"]) == 10
+    result = at_a_glance(table, table, Choices(target="y", kinds={"rate": "percent"})).set_index("column")
+    assert result.loc["rate", "kind"] == "numeric"
+    assert len(result.loc["rate", "public rows"]) == 12 and sum(result.loc["rate", "public rows"]) == 10
 
 
 def test_a_code_for_a_missing_value_is_no_bar():

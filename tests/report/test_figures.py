@@ -68,30 +68,30 @@ def traces(figure: go.Figure) -> dict[str, dict[str, Any]]:
     return {trace.get("name", ""): trace for trace in plain["data"]}
 
 
-def drawn_forest(found: Release) -> go.Figure:
-    unit = forest.units(found)["sd"]
-    return forest.forest(forest.table(found, unit), unit)
+def drawn_forest(result: Release) -> go.Figure:
+    unit = forest.units(result)["sd"]
+    return forest.forest(forest.table(result, unit), unit)
 
 
 def test_forest_plot_is_the_record(problem):
     """Points, bands and public fit are the record's figures times the public spread; the intercept is in the table."""
-    found = released(problem)
-    shown = [j for j, name in enumerate(found.names) if name != INTERCEPT]
-    spread = np.asarray(found.public.spread)[shown]
-    unit = forest.units(found)["sd"]
-    table = forest.table(found, unit)
-    assert set(table["coefficient"]) == set(found.names) and table["coefficient"].iloc[-1] == INTERCEPT
+    release_record = released(problem)
+    shown = [j for j, name in enumerate(release_record.names) if name != INTERCEPT]
+    spread = np.asarray(release_record.public.spread)[shown]
+    unit = forest.units(release_record)["sd"]
+    table = forest.table(release_record, unit)
+    assert set(table["coefficient"]) == set(release_record.names) and table["coefficient"].iloc[-1] == INTERCEPT
     drawn = traces(forest.forest(table, unit))
     assert list(drawn) == [
         "public fit alone (its band is not drawn)",
         "released",
         "95 % band",
     ]  # the band comes last: over the points
-    assert drawn["released"]["y"] == [found.names[j] for j in shown]
-    np.testing.assert_allclose(drawn["released"]["x"], found.coefficients[shown] * spread)
+    assert drawn["released"]["y"] == [release_record.names[j] for j in shown]
+    np.testing.assert_allclose(drawn["released"]["x"], release_record.coefficients[shown] * spread)
     ends = np.asarray(drawn["95 % band"]["x"]).reshape(-1, 3)
-    np.testing.assert_allclose(ends[:, 0], found.bands.low[shown] * spread)
-    np.testing.assert_allclose(ends[:, 1], found.bands.high[shown] * spread)
+    np.testing.assert_allclose(ends[:, 0], release_record.bands.low[shown] * spread)
+    np.testing.assert_allclose(ends[:, 1], release_record.bands.high[shown] * spread)
     assert np.isnan(ends[:, 2]).all()
     assert any("privacy sd" in line for line in drawn["released"]["customdata"][0])
 
@@ -99,8 +99,8 @@ def test_forest_plot_is_the_record(problem):
 def test_a_round_step_is_the_power_of_ten_next_to_a_standard_deviation():
     """Ten years of age, ten thousand of an income; a level and a column of 0 and 1 are there or not."""
     names = ["age", "income", "share", "smoker", "town=north", INTERCEPT]
-    found = round_steps(names, [21.0, 14_000.0, 0.02, 0.4, 0.3, 0.0], {"smoker"})
-    assert found == {"age": 10, "income": 1e4, "share": 0.01, "smoker": 1, "town=north": 1, INTERCEPT: 1}
+    result = round_steps(names, [21.0, 14_000.0, 0.02, 0.4, 0.3, 0.0], {"smoker"})
+    assert result == {"age": 10, "income": 1e4, "share": 0.01, "smoker": 1, "town=north": 1, INTERCEPT: 1}
     table = pd.DataFrame(
         {
             "coefficient": ["age", "town=north (clearest of 3 effects)"],
@@ -115,17 +115,17 @@ def test_units_are_the_same_in_chart_and_table():
     """Odds ratios are e to the log-odds, their neutral value is 1, per unit of the table is the record itself."""
     private, public, reasons = load("demo-labels", n=2000, m=100, d=3)
     problem = prepare(private, public, replace(entry("demo-labels").choices), lab_reasons=reasons)
-    found = released(problem, "pmt-objective", 3.0)
-    units = forest.units(found)
+    release_record = released(problem, "pmt-objective", 3.0)
+    units = forest.units(release_record)
     assert set(units) == {"sd", "round", "table", "sd-ratio", "round-ratio", "table-ratio"}
-    plain = forest.table(found, units["table"]).set_index("coefficient")
-    ratio = forest.table(found, units["table-ratio"]).set_index("coefficient")
-    np.testing.assert_allclose(plain.loc[list(found.names), "value"], found.coefficients)
+    plain = forest.table(release_record, units["table"]).set_index("coefficient")
+    ratio = forest.table(release_record, units["table-ratio"]).set_index("coefficient")
+    np.testing.assert_allclose(plain.loc[list(release_record.names), "value"], release_record.coefficients)
     np.testing.assert_allclose(ratio["value"], np.exp(plain["value"]))
     np.testing.assert_allclose(ratio["low (95 %)"], np.exp(plain["low (95 %)"]))
-    rounded = forest.table(found, units["round-ratio"]).set_index("coefficient")
+    rounded = forest.table(release_record, units["round-ratio"]).set_index("coefficient")
     np.testing.assert_allclose(rounded["value"], np.exp(plain["value"] * rounded[forest.STEP]))
-    drawn = forest.forest(forest.table(found, units["sd-ratio"]), units["sd-ratio"])
+    drawn = forest.forest(forest.table(release_record, units["sd-ratio"]), units["sd-ratio"])
     assert drawn.layout.xaxis.type == "log" and drawn.layout.shapes[0].x0 == 1.0
 
 
@@ -238,20 +238,20 @@ def test_how_many_trials_are_behind_a_picture():
 
 def test_curves_of_a_lesson_are_told_apart():
     """By colour and by dash, however many there are."""
-    for found in (papers.objective(0.3, 1.0), papers.moor(1.0, 1.0)):
-        lines = [t.line for t in learn.line(found, "x", "y").data if t.mode == "lines"]
-        assert len({line.color for line in lines}) == len({line.dash for line in lines}) == len(found.curves) == 3
+    for result in (papers.objective(0.3, 1.0), papers.moor(1.0, 1.0)):
+        lines = [t.line for t in learn.line(result, "x", "y").data if t.mode == "lines"]
+        assert len({line.color for line in lines}) == len({line.dash for line in lines}) == len(result.curves) == 3
 
 
 def test_parts_are_the_record(problem):
     """The three parts of each standard error are drawn apart, in the forest plot's units and order."""
-    found = released(problem)
-    for unit, spread in (("sd", found.public.spread[1:]), ("table", 1.0)):
-        chosen = forest.units(found)[unit]
-        drawn = traces(figures.parts(forest.table(found, chosen), chosen))
+    release_record = released(problem)
+    for unit, spread in (("sd", release_record.public.spread[1:]), ("table", 1.0)):
+        chosen = forest.units(release_record)[unit]
+        drawn = traces(figures.parts(forest.table(release_record, chosen), chosen))
         assert list(drawn) == ["privacy", "sampling", "truncation"]
         for part in drawn:
-            np.testing.assert_allclose(drawn[part]["x"], getattr(found.bands, part)[1:] * spread)
+            np.testing.assert_allclose(drawn[part]["x"], getattr(release_record.bands, part)[1:] * spread)
     hatches = {trace["marker"]["pattern"]["shape"] for trace in drawn.values()}
     assert len(hatches) == 3, "the parts are told apart by more than colour"
 
@@ -259,10 +259,10 @@ def test_parts_are_the_record(problem):
 def test_no_bands_no_parts(problem):
     """A method without bands has a forest plot without them, and no picture of parts."""
     entry = next(e for e in methods() if e.gives_coefficients and released_bands(problem, e.id) is None)
-    found = released(problem, entry.id)
-    chosen = forest.units(found)["sd"]
-    assert figures.parts(forest.table(found, chosen), chosen) is None
-    assert "95 % band" not in traces(drawn_forest(found))
+    release_record = released(problem, entry.id)
+    chosen = forest.units(release_record)["sd"]
+    assert figures.parts(forest.table(release_record, chosen), chosen) is None
+    assert "95 % band" not in traces(drawn_forest(release_record))
 
 
 def released_bands(problem: Problem, id: str):
@@ -276,25 +276,25 @@ def test_every_sound_method_has_its_pictures(problem, id):
         private, public, reasons = load("demo-labels", n=500, m=60, d=3)
         problem = prepare(private, public, entry("demo-labels").choices, lab_reasons=reasons)
     problem = suited(method(id), problem)
-    found, prospect = released(problem, id), looked(problem, id)
-    assert isinstance(figures.results(found), dict)
+    result, prospect = released(problem, id), looked(problem, id)
+    assert isinstance(figures.results(result), dict)
     assert figures.facts_words(prospect.facts, len(prospect.names)) or id == "public-only"
     table = figures.predicted_table(prospect)
     assert list(table["coefficient"]) == list(problem.public.names)
-    if found.names:
-        assert len(figures.coefficients_table(found)) == len(found.names)
-        traces(drawn_forest(found))
+    if result.names:
+        assert len(figures.coefficients_table(result)) == len(result.names)
+        traces(drawn_forest(result))
     else:
-        assert np.shape(figures.moment_table(found)) == (problem.public.d, problem.public.d + 1)
+        assert np.shape(figures.moment_table(result)) == (problem.public.d, problem.public.d + 1)
 
 
 def test_predicted_is_relative_to_the_public_fit(problem):
     """Bars are predicted standard errors over those of the public fit; at 1 stands the line."""
-    found = looked(problem)
-    figure = figures.predicted(found)
+    result = looked(problem)
+    figure = figures.predicted(result)
     drawn = traces(figure)
-    np.testing.assert_allclose(drawn["privacy"]["x"], found.predicted.privacy / found.public_alone.total)
-    np.testing.assert_allclose(drawn["sampling"]["x"], found.predicted.sampling / found.public_alone.total)
+    np.testing.assert_allclose(drawn["privacy"]["x"], result.predicted.privacy / result.public_alone.total)
+    np.testing.assert_allclose(drawn["sampling"]["x"], result.predicted.sampling / result.public_alone.total)
     assert {shape.x0 for shape in figure.layout.shapes} == {1}
     assert sum(bool(shape.showlegend) for shape in figure.layout.shapes) == 1, "one entry of the legend, not one a row"
 
@@ -363,25 +363,25 @@ def test_tradeoff_is_the_guarantee(mu):
 
 def test_ridge_path_and_its_slider(problem):
     """The path drawn is the released one; a penalty of the slider reads its row."""
-    found = released(problem)
-    path = found.released["ridge_path"]
-    drawn = traces(figures.ridge_path(found, 1.0))
-    assert set(drawn) == set(found.names) - {INTERCEPT}
+    release_record = released(problem)
+    path = release_record.released["ridge_path"]
+    drawn = traces(figures.ridge_path(release_record, 1.0))
+    assert set(drawn) == set(release_record.names) - {INTERCEPT}
     j = 1
     np.testing.assert_allclose(
-        drawn[found.names[j]]["y"], np.asarray(path["coefficients"])[:, j] * found.public.spread[j]
+        drawn[release_record.names[j]]["y"], np.asarray(path["coefficients"])[:, j] * release_record.public.spread[j]
     )
-    for at, lam in enumerate(figures.penalties(found)):
-        row = figures.at_penalty(found, lam)
+    for at, lam in enumerate(figures.penalties(release_record)):
+        row = figures.at_penalty(release_record, lam)
         np.testing.assert_allclose(row.to_numpy()[0], [path["lam"][at], *path["coefficients"][at]])
 
 
 def test_moment_is_scaled_to_its_diagonal(problem):
     """The heatmap has ones on the diagonal; the table has the released entries."""
-    found = released(problem, "pmt-moment")
-    (heat,) = figures.moment(found).data
+    release_record = released(problem, "pmt-moment")
+    (heat,) = figures.moment(release_record).data
     np.testing.assert_allclose(np.diag(np.asarray(heat.z)), 1.0)
-    np.testing.assert_allclose(figures.moment_table(found).iloc[:, 1:], found.released["moment"])
+    np.testing.assert_allclose(figures.moment_table(release_record).iloc[:, 1:], release_record.released["moment"])
 
 
 def summaries(problem: Problem) -> list[Summary]:
@@ -392,13 +392,13 @@ def summaries(problem: Problem) -> list[Summary]:
 
 def test_comparison_is_its_summaries(problem):
     """A median line and a 10 to 90 % band for each method, both axes log; the reference itself is not drawn."""
-    found = summaries(problem)
-    figure = compare.comparison(found)
+    result = summaries(problem)
+    figure = compare.comparison(result)
     drawn = {t.name: t for t in figure.data if t.name}
     assert set(drawn) == {title(id) for id in ("joint-pmt", "pmt-ridge", "public-only")}
     assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
     for id in ("joint-pmt", "pmt-ridge", "public-only"):
-        line, rows = drawn[title(id)], [s for s in found if s.method == id]
+        line, rows = drawn[title(id)], [s for s in result if s.method == id]
         assert line.line.color == method(id).colour
         assert list(line.x) == [0.5, 5.0]
         assert list(line.y) == [s.error_median for s in rows]
@@ -523,13 +523,13 @@ def test_rows_of_zeros_are_drawn_too() -> None:
     """A moment without any direction, as of rows that all lack a value, has its pictures: a point, not an error."""
     flat = Conditioning(np.zeros(3))
     for after in (flat, None):
-        found: Any = SimpleNamespace(
+        result: Any = SimpleNamespace(
             label=Label.PRIVATE, before=flat, after=after, norms=np.zeros(len(QUANTILES)), radius=2.0
         )
-        assert np.ptp(np.asarray(conditioning.ellipses(found).data[0].y)) == 0
+        assert np.ptp(np.asarray(conditioning.ellipses(result).data[0].y)) == 0
         assert (
-            conditioning.spectrum([found]).data
-            and conditioning.truncation([found], 1.0, conditioning.reach([found], 1.0)).data
+            conditioning.spectrum([result]).data
+            and conditioning.truncation([result], 1.0, conditioning.reach([result], 1.0)).data
         )
 
 
@@ -614,21 +614,21 @@ def test_a_record_says_which_features_are_0_or_1_and_every_picture_draws_them_so
     public, private = rows[:300], rows[300:]
     record = pc.PrivateRegressor(mu=2.0).fit(private, public, target="pay", seed=1, quiet=True).record_
     assert record["public"]["zero_one"] == ["member"]
-    found = Release.from_dict(record)
-    assert found.public.zero_one == ("member",) and found.as_dict()["public"] == record["public"]
-    table = forest.table(found, forest.units(found)["sd"]).set_index("coefficient")
-    at = found.names.index("member")
-    assert table["value"]["member"] == found.coefficients[at]
-    assert table["value"]["half"] != found.coefficients[found.names.index("half")]
-    if "ridge_path" in found.released:
-        path = traces(figures.ridge_path(found))
-        assert path["member"]["y"] == list(figures.ridge_path_table(found)["member"])
-    shorts = [unit.short for unit in forest.units(found).values()]
+    result = Release.from_dict(record)
+    assert result.public.zero_one == ("member",) and result.as_dict()["public"] == record["public"]
+    table = forest.table(result, forest.units(result)["sd"]).set_index("coefficient")
+    at = result.names.index("member")
+    assert table["value"]["member"] == result.coefficients[at]
+    assert table["value"]["half"] != result.coefficients[result.names.index("half")]
+    if "ridge_path" in result.released:
+        path = traces(figures.ridge_path(result))
+        assert path["member"]["y"] == list(figures.ridge_path_table(result)["member"])
+    shorts = [unit.short for unit in forest.units(result).values()]
     assert len(set(shorts)) == len(shorts) and not any("deviation" in short for short in shorts)
     # A record from before the field has a deviation for it.
     before = Release.from_dict({**record, "public": {n: v for n, v in record["public"].items() if n != "zero_one"}})
     old = forest.table(before, forest.units(before)["sd"]).set_index("coefficient")
-    assert old["value"]["member"] == found.coefficients[at] * found.public.spread[at]
+    assert old["value"]["member"] == result.coefficients[at] * result.public.spread[at]
     assert drawings.forest(record) != drawings.forest(before.as_dict())
 
 

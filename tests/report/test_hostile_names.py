@@ -57,10 +57,10 @@ def filed(tmp_path_factory, method: str):
     ledger = Ledger(str(tmp_path_factory.mktemp("hostile") / "ledger.db"))
     ledger.cap(NAMES[2], 3.0)
     request = Request(method, Budget(1.0))
-    found = recorded_release(
+    released = recorded_release(
         problem, request, SecureNoise(), ledger, dataset=NAMES[2], key="k", purpose=NAMES[3]
     ).release
-    return found, ledger.entry("k").record, ledger.account(NAMES[2]).as_dict()
+    return released, ledger.entry("k").record, ledger.account(NAMES[2]).as_dict()
 
 
 @pytest.fixture(scope="module")
@@ -89,17 +89,17 @@ def test_pages_of_html(joint, moment):
 
 def test_charts(joint, moment):
     """No tag, formula or code out of a name, in no part of a figure; and every mark keeps a label of its own."""
-    found, _, _ = joint
-    units = coefficients.units(found)
+    result, _, _ = joint
+    units = coefficients.units(result)
     fits = [moment.regress(response=c, features=list(moment.columns[3:9])) for c in moment.columns[:2]]
-    drawn = [coefficients.forest(coefficients.table(found, unit), unit) for unit in units.values()]
-    drawn += [release.parts(coefficients.table(found, unit), unit) for unit in units.values()]
-    drawn += [release.ridge_path(found)] if "ridge_path" in found.released else []
+    drawn = [coefficients.forest(coefficients.table(result, unit), unit) for unit in units.values()]
+    drawn += [release.parts(coefficients.table(result, unit), unit) for unit in units.values()]
+    drawn += [release.ridge_path(result)] if "ridge_path" in result.released else []
     drawn += [explore.side_by_side(dict(zip(NAMES[:2], fits, strict=True)), moment)[0], explore.heat(moment, False)[0]]
     drawn += [explore.network(moment)[0]]
     for figure in drawn:
         assert not in_charts(figure.to_json())
-    assert len(set(drawn[0].data[-1].y)) == len(found.names) - 1
+    assert len(set(drawn[0].data[-1].y)) == len(result.names) - 1
 
 
 def test_script_notebook_command(joint):
@@ -129,10 +129,10 @@ def test_a_shell_gives_the_name_back(name):
 def test_a_sheet_has_no_formula(joint):
     """Cells and headings: a formula is a text, a number is a number, every other text is itself."""
     rows = pd.DataFrame({"=h()": NAMES, "plain": range(len(NAMES)), "value": [-1.5] * len(NAMES)})
-    found = list(csv.reader(io.StringIO(sheet(rows))))
-    cells = [cell for row in found for cell in row]
+    items = list(csv.reader(io.StringIO(sheet(rows))))
+    cells = [cell for row in items for cell in row]
     assert not [cell for cell in cells if cell.startswith(("=", "@", "+")) or (cell[:1] == "-" and cell != "-1.5")]
-    assert found[1][0] == NAMES[0] and found[1][1:] == ["0", "-1.5"]
+    assert items[1][0] == NAMES[0] and items[1][1:] == ["0", "-1.5"]
     assert "\n=" not in sheet(release.coefficients_table(joint[0]))
 
 
@@ -174,5 +174,5 @@ def test_one_function_for_each_kind_of_place():
                 assert not (node.attr == "Figure" and isinstance(node.ctx, ast.Load) and _called(tree, node)), name
 
 
-def _called(tree: ast.AST, found: ast.Attribute) -> bool:
-    return any(isinstance(node, ast.Call) and node.func is found for node in ast.walk(tree))
+def _called(tree: ast.AST, result: ast.Attribute) -> bool:
+    return any(isinstance(node, ast.Call) and node.func is result for node in ast.walk(tree))

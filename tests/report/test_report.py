@@ -155,8 +155,8 @@ def test_names_cannot_inject(problem):
 def test_on_a_page_its_drawings_are_images(problem):
     """A page leaves inline drawings out: each is an image with the same words and marks, and nothing else changes."""
     record = release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise()).as_dict()
-    whole, page = report(record), embedded_report(record)
-    drawings = re.findall(r"<svg .*?</svg>", whole, re.DOTALL)
+    complete, page = report(record), embedded_report(record)
+    drawings = re.findall(r"<svg .*?</svg>", complete, re.DOTALL)
     images = re.findall(r'<img[^>]* alt="([^"]*)" src="data:image/svg\+xml;base64,([^"]*)">', page)
     assert len(drawings) == len(images) == 2 and "<svg" not in page
     for drawing, (label, data) in zip(drawings, images, strict=True):
@@ -176,15 +176,15 @@ def test_it_comes_again_from_the_ledger(problem, tmp_path, capsys):
     url = str(tmp_path / "l.db")
     ledger = Ledger(url)
     ledger.cap("survey", 3.0)
-    found = recorded_release(
+    recorded = recorded_release(
         problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, dataset="survey", key="k", purpose="why not"
     )
     out = tmp_path / "r.html"
     assert main(["report", "--ledger", url, "--key", "k", "--html", str(out)]) == 0
     text = out.read_text()
-    assert text == report(found.as_dict(), ledger.account("survey").as_dict(), ledger.verify()["head"])
+    assert text == report(recorded.as_dict(), ledger.account("survey").as_dict(), ledger.verify()["head"])
     assert "why not" in text and ledger.verify()["head"] in text
-    (tmp_path / "r.json").write_text(json.dumps(found.as_dict()))
+    (tmp_path / "r.json").write_text(json.dumps(recorded.as_dict()))
     assert main(["report", "--release", str(tmp_path / "r.json"), "--html", str(out)]) == 0
     assert main(["report", "--ledger", url, "--key", "other", "--html", str(out)]) == 2
     assert "no release" in capsys.readouterr().err
@@ -205,8 +205,10 @@ def filed(problem, tmp_path_factory):
     ledger = Ledger(str(tmp_path_factory.mktemp("book") / "l.db"))
     ledger.cap("survey", 3.0)
     request = Request("joint-pmt", Budget(1.0))
-    found = recorded_release(problem, request, SecureNoise(), ledger, dataset="survey", key="k", purpose="a question")
-    return found.as_dict(), ledger.account("survey").as_dict(), ledger.verify()["head"]
+    recorded = recorded_release(
+        problem, request, SecureNoise(), ledger, dataset="survey", key="k", purpose="a question"
+    )
+    return recorded.as_dict(), ledger.account("survey").as_dict(), ledger.verify()["head"]
 
 
 def test_the_proofs_that_a_report_names_are_handed_on_with_it(filed):
@@ -313,9 +315,9 @@ def test_script_and_notebook_run(filed, tmp_path, monkeypatch):
     record = {**filed[0], "seed": 3}
     without = {name: field for name, field in record.items() if name != "ledger"}
     assert ["the ledger counts it" in reproduce.script(one) for one in (filed[0], without)] == [True, False]
-    found: dict = {}
-    exec(compile(reproduce.script(record), "script", "exec"), found)
-    again = found["result"].release.as_dict() if hasattr(found["result"], "release") else found["result"].record
+    result: dict = {}
+    exec(compile(reproduce.script(record), "script", "exec"), result)
+    again = result["result"].release.as_dict() if hasattr(result["result"], "release") else result["result"].record
     assert again["guarantee"]["mu"] == record["guarantee"]["mu"]
     assert set(again["coefficients"]) == set(record["coefficients"])
     book = json.loads(reproduce.notebook(record))
@@ -332,24 +334,24 @@ def test_a_plan_and_a_comparison_run_as_scripts(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = prepare(private, public, Choices(target="y", features=("x1", "x2")))
     recipe = reproduce.plan_again(made.choices.as_dict(), 800, "pmt-ridge", 2.0)
-    found: dict = {}
-    exec(compile(recipe.script, "plan", "exec"), found)
-    frame = found["result"].frame()
+    result: dict = {}
+    exec(compile(recipe.script, "plan", "exec"), result)
+    frame = result["result"].frame()
     here = predict_method(made.public, 800, "pmt-ridge", 2.0)
     assert np.isclose(frame["privacy_sd"].to_numpy(), here.prediction.privacy).all()
     asked = {"methods": ["pmt-ridge"], "mu": [0.5, 2.0], "trials": 5, "seed": 3, "scale": "z"}
-    exec(compile(reproduce.compare_again(made.choices.as_dict(), **asked).script, "compare", "exec"), found)
+    exec(compile(reproduce.compare_again(made.choices.as_dict(), **asked).script, "compare", "exec"), result)
     run = Comparison(rescaled_problem(made, "z"), ["pmt-ridge"], [0.5, 2.0], trials=5, seed=3).run()
     errors = [one.error_median for one in run.summaries().reveal(Curator("test: synthetic rows"))]
-    assert found["result"].frame["error_median"].tolist() == pytest.approx(errors)
+    assert result["result"].frame["error_median"].tolist() == pytest.approx(errors)
 
 
 def test_the_registry_entry_is_yaml(filed):
     """The draft parses, has the registry's fields, and marks what only the publisher knows."""
     yaml = pytest.importorskip("yaml")
-    found = yaml.safe_load(deployment.entry(filed[0], "2026-11-22T10:00:00", "a question"))
-    assert (found["tier"], found["status"]) == (3, "Draft")
-    parts = found["deployment"]
+    entries = yaml.safe_load(deployment.entry(filed[0], "2026-11-22T10:00:00", "a question"))
+    assert (entries["tier"], entries["status"]) == (3, "Draft")
+    parts = entries["deployment"]
     assert {"product", "dp_flavor", "privacy_loss", "model", "accounting", "implementation"} <= set(parts)
     assert parts["privacy_loss"]["privacy_parameters"]["mu"] == 1.0
     assert parts["product"]["publication_date"] == "2026-11-22" and parts["product"]["data_curators"] == ["TODO"]
@@ -381,12 +383,12 @@ def test_each_released_statistic_has_a_title(table):
     problem = prepare(private, public, entry(table).choices)
     for id in sorted(one.id for one in methods_for(problem.public)):
         try:
-            found = release(problem, Request(id, Budget(1.0)), SeededNoise(1))
+            released = release(problem, Request(id, Budget(1.0)), SeededNoise(1))
         except InputError:
             continue  # it asks for a declaration, or for other noise
-        assert set(found.released) - {"names"} <= set(TITLES), id
-        left = report(found.as_dict()).partition("What left the private rows")[2].partition("</tr>")[0]
-        assert all(name not in left for name in found.released if "_" in name)
+        assert set(released.released) - {"names"} <= set(TITLES), id
+        left = report(released.as_dict()).partition("What left the private rows")[2].partition("</tr>")[0]
+        assert all(name not in left for name in released.released if "_" in name)
 
 
 def test_categories_are_named_once_each(filed):

@@ -32,11 +32,11 @@ def test_the_released_share_comes_before_the_prediction():
 
 def test_predictions_come_before_what_was_released():
     """Facts and released figures are read by the names under which records keep them; other figures are none."""
-    found = truncated_shares(
+    result = truncated_shares(
         {"predicted_truncation_rate": 0.02, "radius": 3.0}, {"clipped_share": 0.03, "r_squared": 0.5}
     )
-    assert [one.origin for one in found] == [ShareOrigin.PREDICTED, ShareOrigin.RELEASED]
-    assert [one.share for one in found] == [0.02, 0.03]
+    assert [one.origin for one in result] == [ShareOrigin.PREDICTED, ShareOrigin.RELEASED]
+    assert [one.share for one in result] == [0.02, 0.03]
 
 
 @pytest.mark.parametrize("figures", [{}, {"predicted_truncation_rate": None}, {"radius": 3.0}])

@@ -64,9 +64,9 @@ def test_a_plan_keeps_room_for_what_is_still_computed():
     tables = demo_tables()
     public = tables.problem(tables.first).public
     ids = ["joint-pmt", "pmt-ridge", "public-only"]
-    whole = plan(public, 5000, [0.1, 1.0, 10.0], ids)
-    first = [one for one in whole if one.mu == 1.0 and one.method != "pmt-ridge"]
-    early, late = (widths(found, "x1", 1.0) for found in (first, whole))
+    planned = plan(public, 5000, [0.1, 1.0, 10.0], ids)
+    first = [one for one in planned if one.mu == 1.0 and one.method != "pmt-ridge"]
+    early, late = (widths(result, "x1", 1.0) for result in (first, planned))
     assert early.layout.margin == late.layout.margin and early.layout.height == late.layout.height
     assert early.layout.xaxis.range == late.layout.xaxis.range
     assert early.layout.yaxis.range is not None and early.layout.yaxis.range == late.layout.yaxis.range

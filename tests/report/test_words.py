@@ -67,10 +67,10 @@ def diagnosis(before, after=None, norms=(), radius=3.0):
 )
 def test_conditioning(before, after, must, must_not):
     """The verdict follows both figures: helped or not, harmless or not, and never `inf times`."""
-    found = " ".join(words.conditioning_words(diagnosis(before, after)))
-    assert all(part in found for part in must), found
-    assert not any(part in found for part in must_not), found
-    assert found.endswith(".") and "nan" not in found
+    result = " ".join(words.conditioning_words(diagnosis(before, after)))
+    assert all(part in result for part in must), result
+    assert not any(part in result for part in must_not), result
+    assert result.endswith(".") and "nan" not in result
 
 
 def test_the_columns_that_make_a_condition_number_large_are_named():
@@ -82,8 +82,8 @@ def test_the_columns_that_make_a_condition_number_large_are_named():
     longest, shortest = extreme_directions(public_from_rows(x, rng.standard_normal(4000), names, "y"))
     assert (list(longest.shares), longest.columns, shortest.columns) == (["pay"], 1, 2)
     assert set(shortest.shares) == {"a", "twin"} and sum(shortest.shares.values()) == pytest.approx(1, abs=1e-3)
-    found = words.directions_words(diagnosis([1e-6, 1, 1, 2.5e9]), longest, shortest)
-    assert "mostly pay" in found and "made of" in found and "twin (50 %)" in found
+    sentence = words.directions_words(diagnosis([1e-6, 1, 1, 2.5e9]), longest, shortest)
+    assert "mostly pay" in sentence and "made of" in sentence and "twin (50 %)" in sentence
     assert words.directions_words(diagnosis([1, 2]), longest, shortest) == ""
     data = public_from_rows(x, rng.standard_normal(4000), names, "y")
     spectrum = np.linalg.eigvalsh(np.corrcoef(np.column_stack([a, twin]).T))
@@ -121,11 +121,11 @@ def test_truncation():
 def test_what_gaps_become_is_said():
     """Columns with gaps are named with their share and what a gap becomes, most gaps first; none without gaps."""
     values = {"age": "its public median, 37", "job": "'Prof-specialty'", "town": "'Bern'"}
-    found = words.filled_words({"age": 1, "job": 6, "town": 0}, values, 100)
-    assert found.index("job (6 cells, 6 %) with 'Prof-specialty'") < found.index(
+    sentence = words.filled_words({"age": 1, "job": 6, "town": 0}, values, 100)
+    assert sentence.index("job (6 cells, 6 %) with 'Prof-specialty'") < sentence.index(
         "age (1 cell, 1 %) with its public median, 37"
     )
-    assert "town" not in found and words.filled_words({"age": 0}, {}, 100) == ""
+    assert "town" not in sentence and words.filled_words({"age": 0}, {}, 100) == ""
     many = words.filled_words({f"c{j}": 1 for j in range(26)}, {f"c{j}": "0" for j in range(26)}, 9)
     assert "6 columns more" in many
 
@@ -149,12 +149,12 @@ def summary(method, x, error, trials=50):
 def test_a_comparison_names_every_method():
     """The winner changes along the axis; whoever does not win is named with its distance, the recommended one too."""
     runs = {"joint-pmt": (1.0, 1.0, 1.0), "pmt-ridge": (9.0, 0.5, 0.2), "public-only": (0.8, 0.8, 0.8)}
-    found = words.comparison_words(
+    sentence = words.comparison_words(
         [summary(id, x, e) for id, es in runs.items() for x, e in zip((0.1, 1, 10), es, strict=True)]
     )
-    assert all(title(id) in found for id in runs), found
-    assert "2 times as far from it" in found and "1.6 times as far from it" in found and "at mu = 0.1" in found
-    assert found.index(title("public-only")) < found.index(title("pmt-ridge"))
+    assert all(title(id) in sentence for id in runs), sentence
+    assert "2 times as far from it" in sentence and "1.6 times as far from it" in sentence and "at mu = 0.1" in sentence
+    assert sentence.index(title("public-only")) < sentence.index(title("pmt-ridge"))
     many = dict.fromkeys(("joint-pmt", "public-only", "pmt-ridge", "dp-ridge-public", "dp-ols-public"))
     short = words.comparison_words([summary(id, 1, at + 1.0) for at, id in enumerate(many)])
     assert "2 times as far from it and the farthest of the 4 others" in short and title("pmt-ridge") not in short
@@ -183,16 +183,16 @@ def test_a_comparison_speaks_of_the_place_that_was_chosen(at, said):
 )
 def test_a_comparison_at_the_extremes(errors, must):
     """Nothing, one method, failures, ties, zero distance and huge ratios each have their sentence."""
-    found = words.comparison_words([summary(id, 1.0, e) for id, e in errors.items()])
-    assert must in found and "nan" not in found and "inf " not in found and "e+" not in found
+    sentence = words.comparison_words([summary(id, 1.0, e) for id, e in errors.items()])
+    assert must in sentence and "nan" not in sentence and "inf " not in sentence and "e+" not in sentence
 
 
 def test_a_method_that_fails_at_some_places_fails_there_alone():
     """Its distance elsewhere and its failures are two statements, each with its places."""
     errors = {1.0: 1.0, 2.0: 2.0, 3.0: math.inf, 4.0: math.nan}
     rows = [summary("pmt-ridge", x, e) for x, e in errors.items()] + [summary("joint-pmt", x, 0.5) for x in errors]
-    found = words.comparison_words(rows)
-    assert "“Whitened ridge” has no finite result at mu = 3 and mu = 4." in found
+    sentence = words.comparison_words(rows)
+    assert "“Whitened ridge” has no finite result at mu = 3 and mu = 4." in sentence
     many = [summary("pmt-ridge", float(x), math.nan) for x in range(1, 7)]
     assert words.comparison_words(many) == "“Whitened ridge” has no finite result at 6 places from mu = 1 to mu = 6."
 
@@ -279,9 +279,9 @@ def test_a_release():
     assert "nothing was spent" in words.release_words(released([0, 0], [1, 1], mu=0.0))
 
 
-def lines(found, unit="table"):
-    chosen = coefficients.units(found)[unit]
-    return words.coefficient_words(coefficients.table(found, chosen), chosen)
+def lines(result, unit="table"):
+    chosen = coefficients.units(result)[unit]
+    return words.coefficient_words(coefficients.table(result, chosen), chosen)
 
 
 def test_each_coefficient():
@@ -302,18 +302,18 @@ def test_each_coefficient():
 def test_what_a_band_holds():
     """Truncation is in the words where it is in the figures, and there alone."""
     for cut, said in (([2.0], "Truncation: rows beyond"), (None, "not listed separately")):
-        found = released([1], [1], cut)
-        unit = coefficients.units(found)["sd"]
-        assert said in words.parts_words(coefficients.table(found, unit), unit)
+        release_record = released([1], [1], cut)
+        unit = coefficients.units(release_record)["sd"]
+        assert said in words.parts_words(coefficients.table(release_record, unit), unit)
 
 
 def test_why_a_value_is_not_in_the_middle():
     """Said where it is so, in any unit, and only there."""
     for middle, said in ((1.5, False), (1.2, True)):
-        found = replace(released([1], [1], low=(1,), high=(2,)), coefficients=np.array([middle]))
-        found = replace(found, public=PublicFacts("poisson", np.ones(1), "exact"))
-        for unit in coefficients.units(found).values():
-            assert bool(words.leaning_words(coefficients.table(found, unit), unit)) == said
+        changed = replace(released([1], [1], low=(1,), high=(2,)), coefficients=np.array([middle]))
+        changed = replace(changed, public=PublicFacts("poisson", np.ones(1), "exact"))
+        for unit in coefficients.units(changed).values():
+            assert bool(words.leaning_words(coefficients.table(changed, unit), unit)) == said
 
 
 def test_strength():
@@ -478,21 +478,23 @@ def test_a_release_that_leans_on_the_public_rows_says_so(mu, swamped):
 
     problem = prepare(table(3000, "private"), table(100, "public"), Choices(target="y"))
     made_one = release(problem, Request("joint-pmt", Budget(mu)), SeededNoise(1))
-    found = words.release_words(made_one)
-    assert ("that of the public rows" in found) == swamped
+    sentence = words.release_words(made_one)
+    assert ("that of the public rows" in sentence) == swamped
     assert ("Standard deviation of the residuals" in results(made_one)) == (
         not swamped
     )  # such a figure would be quoted
     assert not results(replace(made_one, released={**made_one.released, "clipped_share": 0.99}))
-    assert ("widen bands" in found) <= (not swamped)
+    assert ("widen bands" in sentence) <= (not swamped)
 
 
 def test_what_noise_costs_is_one_figure_in_every_unit():
     """A share has no unit, and follows from the parts that stand beside it: sampling 12 and noise 9 are 25 % more."""
     public = PublicFacts("gaussian", np.array([0.01, 40.0, 3.0]), "exact")
-    found = replace(released([0.2, 0.3, 3], [1, 0.5, 4]), public=public)
-    told = {re.search(r"bands by ([^;.]*)", words.release_words(found, per_spread))[1] for per_spread in (True, False)}
-    assert told == {"25 %"} and "privacy 9, sampling 12" in words.release_words(found)
+    changed = replace(released([0.2, 0.3, 3], [1, 0.5, 4]), public=public)
+    told = {
+        re.search(r"bands by ([^;.]*)", words.release_words(changed, per_spread))[1] for per_spread in (True, False)
+    }
+    assert told == {"25 %"} and "privacy 9, sampling 12" in words.release_words(changed)
 
 
 def test_a_level_is_quoted():
@@ -519,8 +521,8 @@ def test_a_coefficient_and_its_limits_have_one_number_of_decimals():
     shown = pd.DataFrame(
         [{"coefficient": "age", "column": "age", "value": 0.39, "low (95 %)": 0.33, "high (95 %)": 0.449}]
     )
-    found = words.example_words(shown, DisplayUnit("table", "", step="unit", ratio=False, scale="pay"))
-    assert found.endswith("the change in pay is 0.390 (95 % band 0.330 to 0.449).")
+    sentence = words.example_words(shown, DisplayUnit("table", "", step="unit", ratio=False, scale="pay"))
+    assert sentence.endswith("the change in pay is 0.390 (95 % band 0.330 to 0.449).")
 
 
 def test_nobody_is_promised_that_at_most_all_are_detected():
@@ -531,8 +533,8 @@ def test_nobody_is_promised_that_at_most_all_are_detected():
 
 def test_a_list_of_units_names_the_first_round_step():
     """Whoever looks for ten years finds them without a guess."""
-    found = units(replace(released([1, 1], [0.5, 0.5]), target="y"))
-    assert "round" in found and found["round"].short.startswith("for a round step of each (")
+    result = units(replace(released([1, 1], [0.5, 0.5]), target="y"))
+    assert "round" in result and result["round"].short.startswith("for a round step of each (")
 
 
 def test_a_chance_of_being_worse_is_said():

@@ -39,11 +39,11 @@ def test_sites_that_differ_are_detected_and_their_effects_are_in_the_bands(study
     for record in answers.values():
         assert not isinstance(record, BaseException), record
     record = answers[""]
-    found = record["study"]["homogeneity"]
-    assert answers["s1"]["study"]["homogeneity"] == found
-    assert list(found["effects"]) == ["site=s0", "site=s1"]
-    assert (found["p"] < 1e-6) is any(shifts)
-    for (low, high), shift in zip(found["effects"].values(), shifts, strict=False):
+    result = record["study"]["homogeneity"]
+    assert answers["s1"]["study"]["homogeneity"] == result
+    assert list(result["effects"]) == ["site=s0", "site=s1"]
+    assert (result["p"] < 1e-6) is any(shifts)
+    for (low, high), shift in zip(result["effects"].values(), shifts, strict=False):
         assert low < shift < high
     assert record["bands"]["a"]["low"] < 0.5 < record["bands"]["a"]["high"]
     assert "site" not in setup.table("s0").columns
@@ -70,8 +70,8 @@ def test_alike_sites_are_called_different_no_more_often_than_stated(study):
         for at, name in enumerate(names):
             table = table_from(draw(ROWS[at], 1000 + 10 * trial + at), name, "private")
             source = SharedNoise(context.study, adds, NoiseShares(SeededNoise(3, trial, at), 3, 0))
-            found = release(context.problem(names, table, name), context.study.request_of(names), source)
-        rare += effects.homogeneity(found)["p"] < 0.05
+            released = release(context.problem(names, table, name), context.study.request_of(names), source)
+        rare += effects.homogeneity(released)["p"] < 0.05
     assert rare <= 14
 
 

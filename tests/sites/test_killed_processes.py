@@ -120,12 +120,12 @@ class Run:
 
 def run(study, deaths, comes_back=False, **settings):
     """Run a study whose sites die, and check what holds whatever happens."""
-    found = Run(study(**{"least": 2, "patience": 5.0, **settings}), deaths, comes_back)
-    assert [found.exits[name][0] for name in deaths] == [-signal.SIGKILL] * len(deaths)
-    found.require_right_sums()
-    found.require_right_ledgers()
-    found.require_nothing_unmasked()
-    return found
+    result = Run(study(**{"least": 2, "patience": 5.0, **settings}), deaths, comes_back)
+    assert [result.exits[name][0] for name in deaths] == [-signal.SIGKILL] * len(deaths)
+    result.require_right_sums()
+    result.require_right_ledgers()
+    result.require_nothing_unmasked()
+    return result
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def run(study, deaths, comes_back=False, **settings):
 )
 def test_a_killed_process_never_makes_a_wrong_release(study, kind, step, moment, released):
     """The others release the sum of those who answered; or nothing, where a pass was half opened."""
-    found = run(study, {"s1": (kind, step, moment)})
-    assert (found.record is not None) is released, found.error
-    assert released or found.error is StudyFault.LOST
+    result = run(study, {"s1": (kind, step, moment)})
+    assert (result.record is not None) is released, result.error
+    assert released or result.error is StudyFault.LOST
 
 
 @pytest.mark.parametrize(
@@ -155,11 +155,11 @@ def test_a_killed_process_never_makes_a_wrong_release(study, kind, step, moment,
 )
 def test_a_killed_process_that_runs_again_has_the_release(study, kind, step, moment):
     """All sites are in every pass, and all have the record, with one spend each."""
-    found = run(study, {"s1": (kind, step, moment)}, comes_back=True)
-    assert found.record is not None, found.error
-    assert {tuple(names) for names in found.record["study"]["passes"]} == {found.names}
-    for name in found.names:
-        assert found.setup.ledger(name).entry(found.setup.context.study.key(name)).state == "released"
+    result = run(study, {"s1": (kind, step, moment)}, comes_back=True)
+    assert result.record is not None, result.error
+    assert {tuple(names) for names in result.record["study"]["passes"]} == {result.names}
+    for name in result.names:
+        assert result.setup.ledger(name).entry(result.setup.context.study.key(name)).state == "released"
 
 
 TEN = (60, 50, 40, 70, 80, 90, 45, 55, 65, 75)
@@ -168,14 +168,14 @@ TEN = (60, 50, 40, 70, 80, 90, 45, 55, 65, 75)
 def test_ten_processes_of_which_three_are_killed(study):
     """One before the first opening, one after it, one at the end: three numbers of sites, and one release."""
     deaths = {"s1": ("share", 0, "after"), "s4": ("share", 1, "after"), "s7": ("done", 0, "before")}
-    found = run(study, deaths, rows=TEN, least=5, colluders=3)
-    assert found.record is not None, found.error
-    counts = [len(names) for names in found.record["study"]["passes"]]
+    result = run(study, deaths, rows=TEN, least=5, colluders=3)
+    assert result.record is not None, result.error
+    counts = [len(names) for names in result.record["study"]["passes"]]
     assert counts[0] == 9
     assert set(counts[1:]) == {8}
 
 
 def test_ten_processes_of_which_one_is_killed_while_a_pass_is_opened(study):
     """Nothing is released, at any of the ten."""
-    found = run(study, {"s3": ("sum", 1, "before")}, rows=TEN, least=5, colluders=3)
-    assert found.error is StudyFault.LOST
+    result = run(study, {"s3": ("sum", 1, "before")}, rows=TEN, least=5, colluders=3)
+    assert result.error is StudyFault.LOST

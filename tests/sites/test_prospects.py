@@ -17,13 +17,13 @@ from tests.helpers import make, refused
 def test_more_sites_narrow_the_band_and_colluders_widen_it():
     """No colluder: the curator's prediction for all rows; all others colluding: noise sqrt(k) times as large."""
     _, public, _ = make(100, 200, 5)
-    found = {
+    by_name = {
         (each.sites, each.who): each.half_width
         for each in prospects(public, [400, 400], "joint-pmt", 1.0, coefficient=1, counts=(5,))
     }
-    assert found[5, "nobody"] == predict_method(public, 2000, "joint-pmt", 1.0).half_width(1)
-    assert found[5, "nobody"] < found[2, "nobody"] < found[1, "alone"]
-    assert found[5, "nobody"] < found[5, "one"] < found[5, "all"] < found[5, "local"]
+    assert by_name[5, "nobody"] == predict_method(public, 2000, "joint-pmt", 1.0).half_width(1)
+    assert by_name[5, "nobody"] < by_name[2, "nobody"] < by_name[1, "alone"]
+    assert by_name[5, "nobody"] < by_name[5, "one"] < by_name[5, "all"] < by_name[5, "local"]
     mus = noise_mus(1.0, 400, 5)
     assert mus["all"] == pytest.approx(1 / math.sqrt(5))
     assert mus["local"] == pytest.approx(1 / math.sqrt(2000))

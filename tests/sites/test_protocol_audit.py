@@ -11,9 +11,9 @@ from tests.sites.study_audit import FAULTS, StudySetting
 @pytest.mark.parametrize("sites, colluders", [(3, 1), (2, 0), (4, 2)])
 def test_the_view_of_the_coordinator_and_colluders_keeps_the_claim(sites, colluders):
     """No violation, and a bound close enough that one would have shown."""
-    found = StudySetting(sites, colluders).audit(trials=8_000)
-    assert not found.violated
-    assert found.lower_bound > 0.8
+    audited = StudySetting(sites, colluders).audit(trials=8_000)
+    assert not audited.violated
+    assert audited.lower_bound > 0.8
 
 
 @pytest.mark.slow

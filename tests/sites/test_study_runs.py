@@ -77,11 +77,11 @@ def curator(setup, names, source):
     return release(problem, study.request_of(names), source)
 
 
-def assert_same_bits(record, found):
-    coefficients = found.as_dict()["coefficients"]
+def assert_same_bits(record, result):
+    coefficients = result.as_dict()["coefficients"]
     assert record["coefficients"] == coefficients
-    assert record["bands"] == found.as_dict()["bands"]
-    assert record["n"] == found.n
+    assert record["bands"] == result.as_dict()["bands"]
+    assert record["n"] == result.n
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ def test_a_study_has_the_bits_of_the_curator(study, method, family, colluders):
     """For the same noise: coordinator, sites and one curator of the stacked table; bands included."""
     setup = study(method=method, family=family, colluders=colluders)
     answers = setup.run()
-    found = curator(setup, setup.context.study.names, Shares([SeededNoise(1, at) for at in range(3)]))
+    figures = curator(setup, setup.context.study.names, Shares([SeededNoise(1, at) for at in range(3)]))
     for record in answers.values():
         assert not isinstance(record, BaseException), record
-        assert_same_bits(record, found)
+        assert_same_bits(record, figures)
         assert record["guarantee"]["mu"] == 1.0
         if method == "joint-moment":
             assert record["released"]["joint_moment"]["guarantee"]["mu"] == 1.0
@@ -170,10 +170,10 @@ class Leaves(FolderBoard):
             raise Killed
 
     def read(self, after, reader):
-        found = super().read(after, reader)
-        if any(message.sender and (message.kind, message.step) == (self.kind, self.step) for message in found[0]):
+        fields = super().read(after, reader)
+        if any(message.sender and (message.kind, message.step) == (self.kind, self.step) for message in fields[0]):
             raise Killed
-        return found
+        return fields
 
 
 @pytest.mark.parametrize(
@@ -212,10 +212,10 @@ def test_a_coordinator_that_was_killed_goes_on_from_its_folder(study, phase):
         answers[""] = Coordinator(context, FolderBoard(folder)).run()
     for thread in threads:
         thread.join()
-    found = curator(setup, setup.context.study.names, Shares([SeededNoise(1, at) for at in range(3)]))
+    figures = curator(setup, setup.context.study.names, Shares([SeededNoise(1, at) for at in range(3)]))
     assert set(answers) == {"", *setup.context.study.names}
     for name, record in answers.items():
-        assert_same_bits(record, found)
+        assert_same_bits(record, figures)
         if name:
             entry = setup.ledger(name).entry(setup.context.study.key(name))
             assert (entry.mu, entry.state) == (1.0, "released")
@@ -348,19 +348,19 @@ def test_a_later_total_is_scaled_up_to_the_planned_rows(study):
 @pytest.mark.parametrize("count, colluders", [(120, 0), (120, 45), (101, 39)])
 def test_a_ring_of_masks_holds_together_without_the_colluders(study, count, colluders):
     """Masks go both ways; whichever sites collude, cut out in a row or at random, the others are linked."""
-    found = dataclasses.replace(
+    changed = dataclasses.replace(
         study().context.study,
         sites=tuple(Site(f"s{at}", 1) for at in range(count)),
         least=count,
         colluders=colluders,
     )
-    near = {name: set(found.neighbours(found.names, name)) for name in found.names}
+    near = {name: set(changed.neighbours(changed.names, name)) for name in changed.names}
     assert all(name in near[other] for name in near for other in near[name])
     assert {len(others) for others in near.values()} == {2 * ((max(40, colluders + 1) + 1) // 2)}
     half = (colluders + 1) // 2
     cut = [*range(half), *range(count // 2, count // 2 + colluders - half)]
     for gone in (cut, *(np.random.default_rng(at).choice(count, colluders, replace=False) for at in range(20))):
-        left = set(found.names) - {found.names[at] for at in gone}
+        left = set(changed.names) - {changed.names[at] for at in gone}
         reached, front = set(), {min(left)}
         while front:
             reached |= front
@@ -393,9 +393,9 @@ def test_a_sum_that_was_written_down_is_published_when_the_site_runs_again(study
     thread.start()
     answers = setup.run({"s1": Dies(setup.board, "sum", 1)})
     thread.join()
-    found = curator(setup, setup.context.study.names, ZeroNoise())
+    figures = curator(setup, setup.context.study.names, ZeroNoise())
     for record in (answers[""], answers["s0"], again["s1"]):
-        assert_same_bits(record, found)
+        assert_same_bits(record, figures)
     assert len([m for m in setup.board.messages if (m.sender, m.kind, m.step) == ("s1", "sum", 1)]) == 1
     assert setup.ledger("s1").account("s1").spent == 1.0
 
@@ -417,9 +417,9 @@ def test_a_site_that_comes_back_costs_a_try_and_no_budget(study, kind, step):
     thread.start()
     answers = setup.run({"s1": Dies(setup.board, kind, step)})
     thread.join()
-    found = curator(setup, setup.context.study.names, ZeroNoise())
+    figures = curator(setup, setup.context.study.names, ZeroNoise())
     for record in (answers[""], answers["s0"], again["s1"]):
-        assert_same_bits(record, found)
+        assert_same_bits(record, figures)
     ledger = setup.ledger("s1")
     assert ledger.account("s1").spent == 1.0
     assert ledger.entry(setup.context.study.key("s1")).state == "released"
@@ -544,18 +544,18 @@ def test_boards_in_a_folder_and_over_http_keep_messages_in_order(study, tmp_path
     """What one party posts the others read, once each, and a stranger's message is refused."""
     setup, folder = study(), tmp_path / "board"
     folder.mkdir()
-    found = setup.context.study
+    a_study = setup.context.study
     keys = seals.Keys.read(setup.folder / "s0" / "keys.json")
     board = FolderBoard(folder)
-    with serve_board(board, found, "127.0.0.1", 0) as address:
+    with serve_board(board, a_study, "127.0.0.1", 0) as address:
         client = HttpBoard(address)
         for step in range(3):
-            message = BoardMessage(found.digest, "s0", "ready", 1, step)
+            message = BoardMessage(a_study.digest, "s0", "ready", 1, step)
             client.post(dataclasses.replace(message, signature=keys.sign(message.signed_bytes)))
         messages, until = client.read(0, "s1")
         assert [message.step for message in messages] == [0, 1, 2]
         assert client.read(until, "s1") == ([], until)
-        for stranger in (BoardMessage(found.digest, "s0", "ready"), BoardMessage(found.digest, "", "begin", 1)):
+        for stranger in (BoardMessage(a_study.digest, "s0", "ready"), BoardMessage(a_study.digest, "", "begin", 1)):
             with pytest.raises(StudyError) as error:
                 client.post(stranger)
             assert error.value.kind is StudyFault.UNREACHABLE
@@ -564,10 +564,10 @@ def test_boards_in_a_folder_and_over_http_keep_messages_in_order(study, tmp_path
 
 def test_a_study_file_reads_back_and_names_what_was_agreed_to(study):
     """Same digest after reading; another budget, site or public file is another study."""
-    found = study().context.study
-    assert Study.from_json(found.as_json().encode()).digest == found.digest
-    other = dataclasses.replace(found, colluders=1)
-    assert other.plan_digest != found.plan_digest
+    a_study = study().context.study
+    assert Study.from_json(a_study.as_json().encode()).digest == a_study.digest
+    other = dataclasses.replace(a_study, colluders=1)
+    assert other.plan_digest != a_study.plan_digest
     with pytest.raises(StudyError) as error:
-        other.with_keys([{"site": "s0", "plan": found.plan_digest, "seal": "", "verify": ""}])
+        other.with_keys([{"site": "s0", "plan": a_study.plan_digest, "seal": "", "verify": ""}])
     assert error.value.kind is StudyFault.OTHER_STUDY

@@ -122,8 +122,8 @@ UNREADABLE = {
 
 def design(private: bytes, **choices) -> np.ndarray:
     table, public = read_table(private, "p.csv", "private"), read_table(csv(PUBLIC), "b.csv", "public")
-    found = prepare(table, public, Choices(target="y", **choices)).private
-    return found.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+    result = prepare(table, public, Choices(target="y", **choices)).private
+    return result.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
 
 
 @pytest.mark.parametrize(
@@ -182,9 +182,9 @@ def test_a_private_row_that_cannot_be_read_is_a_row_of_zeros(name):
     head, rest = csv(PRIVATE).split(b"\n", 1)
     for at in (0, 20, 50):
         lines = rest.splitlines(keepends=True)
-        found = design(head + b"\n" + b"".join([*lines[:at], UNREADABLE[name], *lines[at:]]))
-        assert len(found) == 51 and not np.any(found[at])
-        assert np.array_equal(np.delete(found, at, axis=0), design(csv(PRIVATE)))
+        features = design(head + b"\n" + b"".join([*lines[:at], UNREADABLE[name], *lines[at:]]))
+        assert len(features) == 51 and not np.any(features[at])
+        assert np.array_equal(np.delete(features, at, axis=0), design(csv(PRIVATE)))
 
 
 @pytest.mark.parametrize("policy", ["missing", "unseen"])

@@ -39,9 +39,9 @@ SOUND = [entry for entry in methods() if entry.standing is ReleaseStatus.SOUND]
 @pytest.fixture(scope="module")
 def cluster():
     """Two worker processes of this machine."""
-    found = Cluster()
-    yield found
-    found.close()
+    result = Cluster()
+    yield result
+    result.close()
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +67,8 @@ def problem(places, name, cluster=None):
     return prepare(private, read_path(str(places / "public.csv"), "public"), Choices(target="y"), cluster=cluster)
 
 
-def released(found):
-    return plan("joint-pmt", found.public, N, 1.0).run(found.private, SeededNoise(7), 2).coefficients
+def released(result):
+    return plan("joint-pmt", result.public, N, 1.0).run(result.private, SeededNoise(7), 2).coefficients
 
 
 @pytest.mark.slow
@@ -85,8 +85,8 @@ def test_the_same_bits_on_a_cluster_whatever_the_parts(places, cluster):
 def test_methods_that_go_through_rows_many_times_have_the_same_bits_with_a_cluster(places, cluster, id):
     """Their blocks are read where the release is made, whatever parts the workers have."""
 
-    def coefficients(found):
-        return plan(id, found.public, N, 1.0).run(found.private, SeededNoise(7), 2).coefficients
+    def coefficients(result):
+        return plan(id, result.public, N, 1.0).run(result.private, SeededNoise(7), 2).coefficients
 
     assert np.array_equal(
         coefficients(problem(places, "p.parquet", cluster)), coefficients(problem(places, "p.parquet"))
@@ -130,10 +130,10 @@ def test_a_worker_killed_in_the_middle_changes_no_bit(places, cluster):
     victim = next(iter(cluster.client.run(os.getpid).values()))
     killer = threading.Timer(0.4, os.kill, (victim, signal.SIGKILL))
     killer.start()
-    found = there.private.sum(Slowly(statistic)).map(join_words).reveal(TEST)
+    result = there.private.sum(Slowly(statistic)).map(join_words).reveal(TEST)
     killer.join()
     assert victim not in cluster.client.run(os.getpid).values(), "it was alive to the end"
-    assert np.array_equal(found, here.private.sum(statistic).map(join_words).reveal(TEST))
+    assert np.array_equal(result, here.private.sum(statistic).map(join_words).reveal(TEST))
 
 
 @pytest.mark.slow
@@ -141,8 +141,8 @@ def test_a_worker_killed_in_the_middle_of_a_release_changes_no_bit_of_it(places,
     """A whole release, its looks and its record: through the same door as any other, the noise drawn once."""
     request = Request("joint-pmt", Budget(1.0))
     here = release(problem(places, "p.parquet"), request, SeededNoise(7))
-    found, looks = problem(places, "p.parquet", cluster), []
-    adder = found.private._adder
+    result, looks = problem(places, "p.parquet", cluster), []
+    adder = result.private._adder
 
     def slowly(function):
         looks.append(function)
@@ -156,8 +156,8 @@ def test_a_worker_killed_in_the_middle_of_a_release_changes_no_bit_of_it(places,
             return total
         return adder(function)
 
-    monkeypatch.setattr(found.private, "_adder", slowly)
-    there = release(found, request, SeededNoise(7))
+    monkeypatch.setattr(result.private, "_adder", slowly)
+    there = release(result, request, SeededNoise(7))
     assert len(looks) > 2 and np.array_equal(there.coefficients, here.coefficients)
     assert there.as_dict() == here.as_dict()
 
@@ -219,10 +219,10 @@ def broken(x, y):
 
 def test_a_part_that_fails_says_nothing_of_a_row(places):
     """What a worker runs, here: the kind of the error, and no more."""
-    found = problem(places, "p.parquet")
+    prepared = problem(places, "p.parquet")
     with pytest.raises(InputError) as caught:
-        task = partial(part_sum, coder=found.coder, dialect=found.dialect, function=broken)
-        on_worker(task, parts(found.table.source)[0])
+        task = partial(part_sum, coder=prepared.coder, dialect=prepared.dialect, function=broken)
+        on_worker(task, parts(prepared.table.source)[0])
     assert str(caught.value) == TableMessage.WORKER_FAILED.sentence(reason="ValueError")
     assert "row says" not in "".join(traceback.format_exception(caught.value))
 
@@ -231,10 +231,10 @@ def test_a_part_that_fails_says_nothing_of_a_row(places):
 def test_a_workers_error_says_nothing_of_a_row(places, cluster):
     """The kind of the error, and no more."""
     there = problem(places, "p.parquet", cluster)
-    with pytest.raises(InputError) as found:
+    with pytest.raises(InputError) as result:
         there.private.sum(broken)
-    assert str(found.value) == TableMessage.WORKER_FAILED.sentence(reason="ValueError")
-    assert "row says" not in "".join(traceback.format_exception(found.value))
+    assert str(result.value) == TableMessage.WORKER_FAILED.sentence(reason="ValueError")
+    assert "row says" not in "".join(traceback.format_exception(result.value))
 
 
 @pytest.mark.slow
@@ -290,14 +290,14 @@ def test_workers_are_told_no_more_of_the_key_than_hashes_cells(places):
 @pytest.mark.slow
 def test_workers_take_the_fingerprint(places, cluster, monkeypatch):
     """A release on a cluster reads one block here before its spend, and its table has the fingerprint of any other."""
-    found = problem(places, "p.parquet", cluster)
-    here = hash_cells(found.table, KEY, found.dialect)
+    prepared = problem(places, "p.parquet", cluster)
+    here = hash_cells(prepared.table, KEY, prepared.dialect)
     read = []
     own = fingerprint._read
     monkeypatch.setattr(
         fingerprint, "_read", lambda block, *rest, **more: read.append(block) or own(block, *rest, **more)
     )
-    there = hash_cells(found.table, KEY, found.dialect, cluster=found.cluster)
+    there = hash_cells(prepared.table, KEY, prepared.dialect, cluster=prepared.cluster)
     assert len(read) == 1 and there.digest == here.digest and np.array_equal(there.hashes, here.hashes)
 
 

@@ -80,9 +80,9 @@ def test_what_stops_is_found_and_its_repair_lifts_it(name):
     chosen = Choices(**{"target": "y", **choices})
     with pytest.raises(InputError):
         prepare(private, public, chosen)
-    found = findings(private, public, chosen)
-    assert found[0].stops and found[0].kind is kind and found[0].repairs
-    assert all(one.sentence.endswith(".") and "\n" not in one.sentence for one in found)
+    listed = findings(private, public, chosen)
+    assert listed[0].stops and listed[0].kind is kind and listed[0].repairs
+    assert all(one.sentence.endswith(".") and "\n" not in one.sentence for one in listed)
     better = repaired_choices(private, public, chosen)
     assert better != chosen
     assert prepare(private, public, better).private.n == 200
@@ -242,19 +242,19 @@ def test_several_at_once():
 
     private, public = tables(messy, lambda t: t.assign(day="2024-03-01", code="1", mine=1))
     chosen = Choices(target="y", features=("a", "b", "day", "code", "q"))
-    found = findings(private, public, chosen)
-    assert {one.kind for one in found} == {
+    listed = findings(private, public, chosen)
+    assert {one.kind for one in listed} == {
         *(TableNote.NOT_IN_BOTH, TableNote.TEXT_TARGET, TableNote.PUBLIC_ONLY, TableNote.PRIVATE_COLUMN),
         *(TableNote.SOME_NOT_NUMBERS, TableNote.LIKE_IDENTIFIER, TableNote.DATES, TableNote.MOSTLY_NUMBERS),
     }
-    assert sum(one.stops for one in found) == 2
-    assert "'only'" in " ".join(one.sentence for one in found)
-    assert "mine" not in " ".join(one.sentence for one in found)  # a private name
+    assert sum(one.stops for one in listed) == 2
+    assert "'only'" in " ".join(one.sentence for one in listed)
+    assert "mine" not in " ".join(one.sentence for one in listed)  # a private name
     better = repaired_choices(private, public, chosen)
     assert better.family == "logistic" and "q" not in better.features
     problem = prepare(private, public, better)
     assert {"day", "b"} <= set(problem.public.names)
-    code = next(one for one in found if one.columns == ("code",))
+    code = next(one for one in listed if one.columns == ("code",))
     numbers = prepare(private, public, code.repairs[0].apply(better)).public.names
     assert "code" in numbers and "code=2" not in numbers
 
@@ -552,9 +552,9 @@ def test_levels_spelled_alike_are_named_and_make_no_label(name):
     (said,) = [note for note in notes if kind_of(note) is TableNote.SPELLINGS]
     assert said.facts["column"] == "t" and {first, second} <= set(said.facts["levels"])
     assert TableNote.SPELLINGS in [one.kind for one in findings(private, public, Choices(target="y"))]
-    found = findings(private, public, Choices(target="t", family="logistic"))
-    assert TableNote.SPELLINGS in [one.kind for one in found]
-    offered = {repair.changes.get("positive") for one in found for repair in one.repairs}
+    listed = findings(private, public, Choices(target="t", family="logistic"))
+    assert TableNote.SPELLINGS in [one.kind for one in listed]
+    offered = {repair.changes.get("positive") for one in listed for repair in one.repairs}
     assert {"other one", "another"} <= offered and not offered & {first, second}
     two = {"y": np.arange(80.0), "t": rng.choice([first, second], 80)}
     (stop,) = [one for one in findings(*pair(two, {**two, "y": two["y"] + 1}), Choices(target="t")) if one.stops]
@@ -906,13 +906,13 @@ def test_a_missing_category_can_be_a_level_of_its_own():
     choices = Choices(target="y", missing="public-median")
     (one,) = [one for one in findings(private, public, choices) if one.kind is TableNote.MISSING_CATEGORIES]
     assert not one.is_open and one.sentence.facts["share"] == pytest.approx(2 / public.n)
-    kept = one.repairs[0].apply(choices)
-    assert kept.kinds == {"sex": "with-unknown"}
-    assert TableNote.MISSING_CATEGORIES not in [one.kind for one in findings(private, public, kept)]
-    problem = prepare(private, public, kept)
+    remaining = one.repairs[0].apply(choices)
+    assert remaining.kinds == {"sex": "with-unknown"}
+    assert TableNote.MISSING_CATEGORIES not in [one.kind for one in findings(private, public, remaining)]
+    problem = prepare(private, public, remaining)
     assert TableNote.MISSING_AS_LEVEL in [kind_of(note) for note in problem.notes]
     at = problem.public.names.index("sex=unknown")
-    before, after = rows_read(private, public, choices), rows_read(private, public, kept)
+    before, after = rows_read(private, public, choices), rows_read(private, public, remaining)
     assert list(after[:3, at]) == [1.0, 1.0, 0.0] and np.array_equal(before[2:], np.delete(after, at, 1)[2:])
     again = Design.from_dict(problem.design.as_dict())
     assert again.as_dict() == problem.design.as_dict()

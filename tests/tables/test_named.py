@@ -56,9 +56,9 @@ def test_nothing_of_own_tables_is_kept(published: Path):
     gc.collect()
     assert [mark() for mark in marks] == [None] * len(marks)
     assert _split.cache_info()[2:] == before[2:], "nothing was added"
-    kept = weakref.ref(load("banknote")[0])
+    remaining = weakref.ref(load("banknote")[0])
     gc.collect()
-    assert kept() is not None, "the published table is there all the same: the marks above can tell"
+    assert remaining() is not None, "the published table is there all the same: the marks above can tell"
 
 
 def test_large_published_tables_go_with_their_session(published: Path, monkeypatch: pytest.MonkeyPatch):

@@ -113,7 +113,7 @@ def rows(cell: st.SearchStrategy[Any], target: st.SearchStrategy[Any] | None = N
     """Return a table of a few rows, a place in it, and another row for that place."""
     row = st.tuples(cell, cell, cell, cell if target is None else target)
     return st.lists(row, min_size=2, max_size=6).flatmap(
-        lambda found: st.tuples(st.just(found), st.integers(0, len(found) - 1), row)
+        lambda result: st.tuples(st.just(result), st.integers(0, len(result) - 1), row)
     )
 
 
@@ -130,9 +130,9 @@ def _categories(values: list[Any]) -> Any:
 
 
 def _object(values: list[Any]) -> pd.Series:
-    found = np.empty(len(values), dtype=object)
-    found[:] = [*values, None][:-1]  # no array of arrays
-    return pd.Series(found, dtype=object)
+    result = np.empty(len(values), dtype=object)
+    result[:] = [*values, None][:-1]  # no array of arrays
+    return pd.Series(result, dtype=object)
 
 
 FRAMES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
@@ -164,9 +164,9 @@ def test_an_object_is_what_it_is_alone(values):
     both = from_objects(values)
     alone = [from_objects([value]) for value in values]
     for reading in (numbers, days, lambda cells: codes(cells, LEVELS)):
-        found = np.concatenate([reading(cells) for cells in alone])
-        assert np.array_equal(reading(both), found, equal_nan=True)
-        assert np.array_equal(reading(both[1:]), found[1:], equal_nan=True)
+        result = np.concatenate([reading(cells) for cells in alone])
+        assert np.array_equal(reading(both), result, equal_nan=True)
+        assert np.array_equal(reading(both[1:]), result[1:], equal_nan=True)
     assert texts(both).to_pylist() == [texts(cells)[0].as_py() for cells in alone]
 
 
@@ -264,9 +264,9 @@ def test_a_column_whose_type_its_library_cannot_name_is_read():
         pa.array([D(100), D(-200), D(0)], pa.decimal128(9, -2)), dtype=pd.ArrowDtype(pa.decimal128(9, -2))
     )
     frame = pd.DataFrame({"number": hundreds, "level": "1", "day": "2020-01-02", "y": 1.0})
-    found = rows_of(prepared(table_from(frame, "p", "private")))
+    result = rows_of(prepared(table_from(frame, "p", "private")))
     plain = rows_of(prepared(table_from(frame.assign(number=[100.0, -200.0, 0.0]), "p", "private")))
-    assert np.array_equal(found, plain)
+    assert np.array_equal(result, plain)
 
 
 def test_a_column_name_without_utf_8_is_a_name():

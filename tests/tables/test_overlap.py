@@ -67,8 +67,8 @@ def test_honest_public_rows_raise_no_question(kind, m):
     """Random splits of one population, with 2 to 20 times as many private rows: chance explains what is common."""
     asked = []
     for seed in range(12):
-        whole = KINDS[kind](m * (3 + seed % 3 * 9), seed)
-        asked.append(figures(whole.iloc[m:], whole.iloc[:m]).excess > 0)
+        complete = KINDS[kind](m * (3 + seed % 3 * 9), seed)
+        asked.append(figures(complete.iloc[m:], complete.iloc[:m]).excess > 0)
     assert binom.sf(sum(asked) - 1, 12, 0.02) > 1e-3
 
 
@@ -76,11 +76,11 @@ def test_honest_public_rows_raise_no_question(kind, m):
 @pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
 def test_copied_rows_are_shown_to_the_curator(kind, share):
     """Where rows tell people apart, the share of public rows that were copied is what is shown."""
-    whole = KINDS[kind](2400, 1)
-    private, copied = whole.iloc[600:], int(600 * share)
-    found = figures(private, pd.concat([private.sample(copied, random_state=1), whole.iloc[: 600 - copied]]))
-    assert found.excess == pytest.approx(share, abs=0.08)
-    (line,) = overlap_in_words(found)
+    complete = KINDS[kind](2400, 1)
+    private, copied = complete.iloc[600:], int(600 * share)
+    result = figures(private, pd.concat([private.sample(copied, random_state=1), complete.iloc[: 600 - copied]]))
+    assert result.excess == pytest.approx(share, abs=0.08)
+    (line,) = overlap_in_words(result)
     assert "beyond" in line and "record" in line
 
 
@@ -97,10 +97,10 @@ def test_the_share_itself():
 
 def test_what_chance_explains_is_of_public_rows_alone():
     """Other private rows, as many: the same figure."""
-    whole = levels(3000, 1)
+    complete = levels(3000, 1)
     chances = {
-        figures(private, whole.iloc[:500]).by_chance
-        for private in (whole.iloc[500:], levels(2500, 2), people(2500, 3).assign(c0="a", c1="b", c2="c", age=30))
+        figures(private, complete.iloc[:500]).by_chance
+        for private in (complete.iloc[500:], levels(2500, 2), people(2500, 3).assign(c0="a", c1="b", c2="c", age=30))
     }
     assert len(chances) == 1 and 0 < chances.pop() < 1
 
@@ -110,16 +110,16 @@ def test_what_chance_explains_is_of_public_rows_alone():
 @pytest.mark.parametrize("id", ["joint-pmt", "public-only", "joint-moment", "ada-ssp"])
 def test_the_standing_of_a_release_does_not_depend_on_private_rows(kind, id, tmp_path):
     """Public rows of which all, all but one, half or none are private rows: one standing, one reason."""
-    whole, found = KINDS[kind](400, 5), []
-    public, other = whole.iloc[:80], KINDS[kind](400, 6)
+    complete, result = KINDS[kind](400, 5), []
+    public, other = complete.iloc[:80], KINDS[kind](400, 6)
     for at, common in enumerate((80, 79, 41, 40, 39, 0)):
         private = pd.concat([public.iloc[:common], other.iloc[: 300 - common]])
         book = Ledger(str(tmp_path / f"{at}.db"))
         book.cap("survey", 2.0)
         problem, request = problem_of(private, public), Request(id, Budget(1.0))
         made = recorded_release(problem, request, SecureNoise(), book, dataset="survey", key="k")
-        found.append((made.release.standing.value, made.release.standing_reasons, made.release.notes[:1]))
-    assert len(set(found)) == 1 and found[0][0] == "sound"
+        result.append((made.release.standing.value, made.release.standing_reasons, made.release.notes[:1]))
+    assert len(set(result)) == 1 and result[0][0] == "sound"
 
 
 def test_the_word_is_kept_on_every_face(tmp_path, capsys):

@@ -133,8 +133,10 @@ def test_a_release_reads_a_text_once(tmp_path, monkeypatch):
         ledger.cap("d", 5.0)
         made = problem_of(text(3000, odd=True))
         passes.clear()
-        found = recorded_release(made, Request("joint-pmt", Budget(1.0)), SeededNoise(3), ledger, dataset="d", key="k")
-        records.append((found.release.as_dict()["coefficients"], sum(passes)))
+        recorded = recorded_release(
+            made, Request("joint-pmt", Budget(1.0)), SeededNoise(3), ledger, dataset="d", key="k"
+        )
+        records.append((recorded.release.as_dict()["coefficients"], sum(passes)))
         assert made.parsed is None or not made.parsed.is_complete
     assert records[0][0] == records[1][0]
     assert records[0][1] == 1 < records[1][1]

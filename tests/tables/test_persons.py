@@ -79,8 +79,8 @@ def exchanged(have: int, instead: int, seed: int) -> tuple[pd.DataFrame, pd.Data
     tables = []
     for count, far, name in ((have, 1e6, "x"), (instead, -1e6, "another")):
         theirs = pd.DataFrame({"a": [far] * count, "b": [-far] * count, "y": [far] * count, "who": name})
-        whole = pd.concat([rest, theirs], ignore_index=True)
-        tables.append(whole.iloc[rng.permutation(len(whole))])
+        both = pd.concat([rest, theirs], ignore_index=True)
+        tables.append(both.iloc[rng.permutation(len(both))])
     return tables[0], tables[1]
 
 
@@ -105,9 +105,9 @@ def test_a_person_with_a_thousand_rows_moves_what_is_measured_as_k_rows_would(id
     entry = method(id)
 
     def measured(table: pd.DataFrame, rows: int | None, of: str) -> np.ndarray:
-        found = problem_of(table, rows, of)
-        plan = entry.plan(found.public, 201 * most, Budget(1.0), make_parameters(entry, {}))
-        return np.concatenate([np.ravel(plan.run(found.private, ZeroNoise(), 1).transcript())])
+        result = problem_of(table, rows, of)
+        plan = entry.plan(result.public, 201 * most, Budget(1.0), make_parameters(entry, {}))
+        return np.concatenate([np.ravel(plan.run(result.private, ZeroNoise(), 1).transcript())])
 
     one, other = exchanged(1000, 10, 4)
     few = exchanged(most, most, 4)
@@ -131,7 +131,7 @@ def test_a_person_is_decided_by_their_own_rows(draw):
             for p in (alone, problem_of(mixed, rows, rule).private)
         ]
         for row in both[0]:
-            assert any(np.array_equal(row, held) for held in both[1])
+            assert any(np.array_equal(row, record) for record in both[1])
 
 
 def test_the_mean_weights_rows_to_one():
@@ -160,9 +160,9 @@ def test_bands_hold_where_people_have_many_rows(rows, rule):
         table["y"] = (
             table["a"] - table["b"] + (own if rows == 1 and rule == FIRST else 0.0) + rng.standard_normal(len(who))
         )
-        found = release(problem_of(table, rows, rule), Request("joint-pmt", Budget(1.0)), SeededNoise(trial))
-        at = found.names.index("a")
-        inside += found.bands.low[at] <= 1.0 <= found.bands.high[at]
+        released = release(problem_of(table, rows, rule), Request("joint-pmt", Budget(1.0)), SeededNoise(trial))
+        at = released.names.index("a")
+        inside += released.bands.low[at] <= 1.0 <= released.bands.high[at]
     assert inside >= 0.85 * trials
 
 
@@ -254,15 +254,15 @@ def test_the_guarantee_is_for_a_person(rows, tmp_path):
     assert Request.from_dict(request.as_dict()).rows_per_person == rows
     ledger = Ledger(str(tmp_path / "l.db"))
     ledger.cap("survey", 2.0)
-    found = recorded_release(
+    released = recorded_release(
         problem_of(frame(400, 1), None), request, SecureNoise(), ledger, dataset="survey", key="k"
     ).release
-    assert found.guarantee.mu == 0.2 and found.guarantee.person.mu == pytest.approx(0.2 * rows)
+    assert released.guarantee.mu == 0.2 and released.guarantee.person.mu == pytest.approx(0.2 * rows)
     assert ledger.account("survey").spent == pytest.approx(0.2 * rows)
     percent = f"{np.ceil(1000 * attacker_power(0.2 * rows, 0.05)) / 10:g} %"
-    assert percent in found.guarantee.words and (rows == 1 or f"at most {rows}" in found.guarantee.words)
-    again = type(found).from_dict(found.as_dict())
-    assert again.guarantee == found.guarantee and found.standing is ReleaseStatus.SOUND
+    assert percent in released.guarantee.words and (rows == 1 or f"at most {rows}" in released.guarantee.words)
+    again = type(released).from_dict(released.as_dict())
+    assert again.guarantee == released.guarantee and released.standing is ReleaseStatus.SOUND
     with refused(LedgerMessage.BEYOND_CAP, LedgerError):
         more = Request("joint-pmt", Budget(2.0), rows_per_person=rows)
         recorded_release(problem_of(frame(400, 1), None), more, SecureNoise(), ledger, dataset="survey", key="l")
@@ -379,9 +379,9 @@ def test_what_the_table_keeps_goes_before_what_is_declared():
     for rows in (1, 9):
         request = Request("joint-pmt", Budget(0.2), rows_per_person=rows)
         assert preview(problem, request).guarantee.unit == Unit(3, "who")
-        found = release(problem, request, SeededNoise(1))
-        assert found.guarantee.unit == Unit(3, "who")
-        assert type(found).from_dict(found.as_dict()).guarantee == found.guarantee
+        released = release(problem, request, SeededNoise(1))
+        assert released.guarantee.unit == Unit(3, "who")
+        assert type(released).from_dict(released.as_dict()).guarantee == released.guarantee
 
 
 class _Turned:

@@ -186,12 +186,12 @@ def test_a_design_has_the_same_rows(url):
     """From a query of all columns, of which two are used, and from a query of these."""
     public = table_from(pd.DataFrame(ROWS[:40], columns=list(NAMES)), "b", "public")
     choices = Choices(target="y", features=("age",))
-    found = [
+    collected = [
         prepare(query_table(url, text), public, choices).private
         for text in ("SELECT * FROM people", "SELECT age, y FROM people")
     ]
-    moments = [rows.sum(lambda x, y: x.T @ x).reveal(TEST).tolist() for rows in found]
-    assert moments[0] == moments[1] and found[0].n == found[1].n == len(ROWS)
+    moments = [rows.sum(lambda x, y: x.T @ x).reveal(TEST).tolist() for rows in collected]
+    assert moments[0] == moments[1] and collected[0].n == collected[1].n == len(ROWS)
 
 
 @pytest.mark.slow

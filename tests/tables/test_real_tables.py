@@ -29,16 +29,16 @@ def test_white_wine_is_the_published_table():
 @pytest.mark.usefixtures("real_tables")
 def test_white_wine_whitened_has_the_published_condition_number():
     """B section 4.2: averaged condition number about 1.6 after whitening with 249 public rows, median of splits."""
-    found = []
+    collected = []
     for seed in range(9):
         private, public, _ = load("white-wine", seed=seed)
-        whole = prepare(private, public, Choices(target="quality", intercept=False))
-        scaled = rescaled_problem(whole, "z")
+        prepared = prepare(private, public, Choices(target="quality", intercept=False))
+        scaled = rescaled_problem(prepared, "z")
         inverse = scaled.public.symmetric_root[1]
         rows = scaled.private.concatenate(lambda x, y: x).reveal(TEST)
         spectrum = np.linalg.eigvalsh(inverse @ (rows.T @ rows / len(rows)) @ inverse)
-        found.append(spectrum.mean() / spectrum[0])
-    assert np.median(found) == pytest.approx(1.6, abs=0.25)
+        collected.append(spectrum.mean() / spectrum[0])
+    assert np.median(collected) == pytest.approx(1.6, abs=0.25)
 
 
 @pytest.mark.usefixtures("real_tables")

@@ -69,9 +69,9 @@ def design(table: Table, others: Table, choices: Choices = CHOICES) -> np.ndarra
         side = public_side(table, others, choices)
         SIDES[id(others)] = others, side
     rows = side.read(table)
-    found = rows.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
-    assert len(found) == rows.n and np.all(np.isfinite(found))
-    return found
+    result = rows.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+    assert len(result) == rows.n and np.all(np.isfinite(result))
+    return result
 
 
 def assert_apart(first: np.ndarray, second: np.ndarray, at: int) -> None:
@@ -152,10 +152,10 @@ def test_any_line_in_a_rows_place_is_a_row(at, quoting):
     rng = np.random.default_rng(1)
     rows = [a_row(rng, 0.0) for _ in range(ROWS)]
     lines = written(rows, ",", quoting).split(b"\n")
-    whole = design(read_table(b"\n".join(lines), "p", "private"), public())
+    features = design(read_table(b"\n".join(lines), "p", "private"), public())
     for line in LINES:
         other = b"\n".join([*lines[: at + 1], line, *lines[at + 2 :]])
-        assert_apart(whole, design(read_table(other, "p", "private"), public()), at)
+        assert_apart(features, design(read_table(other, "p", "private"), public()), at)
 
 
 NUMBER_TYPES = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(),
@@ -238,8 +238,8 @@ def test_one_replaced_row_changes_its_own_line_of_parquet():
         rows = [_parquet_row(rng, kinds, False) for _ in range(ROWS)]
         at = int(rng.integers(ROWS))
         changed = [*rows[:at], _parquet_row(rng, kinds, True), *rows[at + 1 :]]
-        found = [design(read_table(_table(t, kinds), "p", "private"), public()) for t in (rows, changed)]
-        assert_apart(*found, at)
+        collected = [design(read_table(_table(t, kinds), "p", "private"), public()) for t in (rows, changed)]
+        assert_apart(*collected, at)
 
 
 SAME = {
@@ -263,8 +263,8 @@ def test_a_value_is_the_same_in_every_type(form, levels):
     others = table_from(pd.DataFrame({"k": rng.choice([1, 2, 3], 30), "y": rng.normal(size=30)}), "b", "public")
     y = pa.array([0.5, 1.5, 2.5, 3.5])
     expected = design(table_from(pa.table({"k": SAME["integer"], "y": y}), "p", "private"), others, choices)
-    found = design(read_table(parquet({"k": SAME[form], "y": y}), "p", "private"), others, choices)
-    assert np.array_equal(found, expected) and np.all(found[:, 0] == 1)
+    features = design(read_table(parquet({"k": SAME[form], "y": y}), "p", "private"), others, choices)
+    assert np.array_equal(features, expected) and np.all(features[:, 0] == 1)
 
 
 DAY, LATER = datetime.datetime(2020, 3, 1), datetime.datetime(2021, 7, 15)
@@ -325,8 +325,8 @@ def test_each_demonstration_of_the_audit_is_without_effect(name, separator, miss
     texts = [text if separator == "," else _resplit(text, separator) for text in texts]
     choices = Choices(**{"target": "y", "missing": missing, **changes})
     others = read_table(texts[2].encode(), "b", "public")
-    found = [design(read_table(text.encode(), "p", "private"), others, choices) for text in texts[:2]]
-    assert_apart(*found, 1999)
+    collected = [design(read_table(text.encode(), "p", "private"), others, choices) for text in texts[:2]]
+    assert_apart(*collected, 1999)
 
 
 def _resplit(text: str, separator: str) -> str:
@@ -344,12 +344,12 @@ def test_parquet_integers_with_one_null():
     other.loc[7, "k"] = np.nan
     others = table_from(frame[:200].assign(y=rng.normal(size=200)), "b", "public")
     choices = Choices(target="y", levels={"k": ("1", "2", "3")})
-    found = []
+    collected = []
     for table in (frame, other):
         out = io.BytesIO()
         table.to_parquet(out)
-        found.append(design(read_table(out.getvalue(), "p", "private"), others, choices))
-    assert_apart(*found, 7)
+        collected.append(design(read_table(out.getvalue(), "p", "private"), others, choices))
+    assert_apart(*collected, 7)
 
 
 def test_one_byte_that_is_not_utf8():
@@ -358,9 +358,9 @@ def test_one_byte_that_is_not_utf8():
     others = read_table(("k,y\n" + "\n".join(rows)).encode(), "b", "public")
     data = ("k,y\n" + "\n".join(rows[:100])).encode()
     other = data.replace("höhe".encode(), b"h\xffhe", 1)
-    found = [design(read_table(d, "p", "private"), others) for d in (data, other)]
-    assert_apart(*found, 1)
-    assert np.all(found[0][:, 0] == 1) and not np.any(found[1][1])
+    collected = [design(read_table(d, "p", "private"), others) for d in (data, other)]
+    assert_apart(*collected, 1)
+    assert np.all(collected[0][:, 0] == 1) and not np.any(collected[1][1])
 
 
 def test_a_gzip_file_of_several_members_is_whole():
@@ -387,11 +387,11 @@ def test_two_open_quotes_swallow_nothing_between_them(line):
     """A stray quote in one row and another in a second: two rows without a value, and those between them stay."""
     rng = np.random.default_rng(7)
     lines = written([a_row(rng, 0.0) for _ in range(ROWS)], ",", csv.QUOTE_MINIMAL).split(b"\n")
-    whole = design(read_table(b"\n".join(lines), "p", "private"), public())
+    features = design(read_table(b"\n".join(lines), "p", "private"), public())
     spoiled = [line if at in (3, 9) else text for at, text in enumerate(lines)]
-    found = design(read_table(b"\n".join(spoiled), "p", "private"), public())
-    assert not np.any(found[[2, 8]])
-    assert np.array_equal(np.delete(found, [2, 8], axis=0), np.delete(whole, [2, 8], axis=0))
+    features = design(read_table(b"\n".join(spoiled), "p", "private"), public())
+    assert not np.any(features[[2, 8]])
+    assert np.array_equal(np.delete(features, [2, 8], axis=0), np.delete(features, [2, 8], axis=0))
 
 
 def test_a_null_of_a_dictionary_is_missing():

@@ -115,9 +115,9 @@ SOURCES = {
 @pytest.mark.parametrize("kind", SOURCES)
 def test_every_source_gives_the_same_rows(kind, tmp_path):
     """Files, folders, patterns, stores, frames and queries: one design, bit for bit, and n with it."""
-    found = SOURCES[kind](tmp_path)
-    assert found.n == 300
-    assert np.array_equal(design(found), EXPECTED)
+    result = SOURCES[kind](tmp_path)
+    assert result.n == 300
+    assert np.array_equal(design(result), EXPECTED)
 
 
 def test_preparing_reads_no_private_cell(tmp_path, monkeypatch):
@@ -158,18 +158,18 @@ def test_blocks_may_be_cut_anywhere(rows, cuts):
     data, shape = out.getvalue().encode(), lines.TextShape(",", 3, multiline=True)
 
     def read(pieces):
-        found = []
+        collected = []
         for batch in lines.batches(iter(pieces), shape, [0, 1, 2]):
-            found += list(zip(*[column.to_pylist() for column in batch.cells], strict=True))
-        return found
+            collected += list(zip(*[column.to_pylist() for column in batch.cells], strict=True))
+        return collected
 
     at = np.cumsum(cuts).tolist()
     pieces = [data[a:b] for a, b in zip([0, *at], [*at, len(data)], strict=True)]
-    whole = read([data])
+    fields = read([data])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "CHUNK", 1)
-        assert read(pieces) == whole
-        assert lines.count_rows(iter(pieces), shape) == len(whole) == len(rows)
+        assert read(pieces) == fields
+        assert lines.count_rows(iter(pieces), shape) == len(fields) == len(rows)
 
 
 CELL = st.one_of(
@@ -188,16 +188,16 @@ CELL = st.one_of(
 @given(st.lists(CELL, min_size=1, max_size=12), st.sampled_from([".", ",", None]))
 def test_fast_and_slow_reading_are_one_function(texts, decimal):
     """A column read at once, its cells one by one, and Python's own reading of the same digits agree bit for bit."""
-    whole = cells.numbers(pa.array(texts), decimal)
+    complete = cells.numbers(pa.array(texts), decimal)
     one_by_one = [cells.numbers(pa.array([text]), decimal)[0] for text in texts]
-    assert np.array_equal(whole, one_by_one, equal_nan=True)
-    for text, found in zip(texts, whole, strict=True):
-        if not np.isnan(found):
+    assert np.array_equal(complete, one_by_one, equal_nan=True)
+    for text, result in zip(texts, complete, strict=True):
+        if not np.isnan(result):
             bare = text.strip().lower()
             apart = [mark for mark in " '\u00a0\u202f\u2019.," if mark not in (decimal or ".,")]
             bare = "".join(letter for letter in bare if letter not in apart)
             bare = bare.replace(",", ".") if decimal != "." else bare
-            assert found == {"true": 1.0, "false": 0.0}.get(
+            assert result == {"true": 1.0, "false": 0.0}.get(
                 bare, None if bare in ("true", "false") else float(bare or 0)
             )
 
@@ -216,9 +216,9 @@ def test_a_cell_is_its_own_business(texts):
         lambda c: cells.signed_numbers(c, ("€", "EUR"), ","),
         lambda c: cells.signed_numbers(c, ("kg",), "."),
     ):
-        whole = read(pa.array(texts))
+        fields = read(pa.array(texts))
         alone = [read(pa.array([text]))[0] for text in texts]
-        assert np.array_equal(whole, alone, equal_nan=True)
+        assert np.array_equal(fields, alone, equal_nan=True)
 
 
 @pytest.mark.parametrize(
@@ -239,8 +239,8 @@ def test_a_cell_is_its_own_business(texts):
 )
 def test_a_number_with_its_sign(text, number):
     """The sign once, before or after; without it there is no number."""
-    (found,) = cells.signed_numbers(pa.array([text]), ("%",), None)
-    assert (None if np.isnan(found) else found) == number
+    (result,) = cells.signed_numbers(pa.array([text]), ("%",), None)
+    assert (None if np.isnan(result) else result) == number
 
 
 MEMORY = """

@@ -64,10 +64,10 @@ def test_every_form_reads_the_same_table(form, zipped):
     """CSV, TSV, Parquet, each also gzip'ed, with the quirks of real files, unicode names included."""
     table = frame(60, 1)
     data = WRITERS[form](table)
-    found = read_table(gzip.compress(data) if zipped else data, "t", "public").frame
-    assert list(found.columns) == list(table.columns)
-    assert np.allclose(found["age"], table["age"]) and np.allclose(found["pay"], table["pay"])
-    assert list(found["town"]) == list(table["town"])
+    result = read_table(gzip.compress(data) if zipped else data, "t", "public").frame
+    assert list(result.columns) == list(table.columns)
+    assert np.allclose(result["age"], table["age"]) and np.allclose(result["pay"], table["pay"])
+    assert list(result["town"]) == list(table["town"])
 
 
 def sides(change=lambda t: t, **choices):
@@ -190,12 +190,12 @@ def test_a_moment_matrix_as_public_data():
     z = np.column_stack([np.ones(80), table])
     columns = ["intercept", "age", "höhe", "pay"]
     matrix = pd.DataFrame(z.T @ z / 80, columns=columns, index=columns)
-    found = read_moment(
+    result = read_moment(
         matrix.to_csv().replace("höhe", "höhe").encode().replace(b",intercept", b"name,intercept", 1), "m"
     )
-    assert found.columns == tuple(columns)
+    assert result.columns == tuple(columns)
     private = read_table(frame(300, 1).to_csv(index=False).encode(), "p", "private")
-    problem = prepare(private, found, Choices(target="pay"), public_rows=80)
+    problem = prepare(private, result, Choices(target="pay"), public_rows=80)
     rows_behind = read_table(table.to_csv(index=False).encode(), "b", "public")
     same = prepare(private, rows_behind, Choices(target="pay"))
     assert problem.public.names == same.public.names == (INTERCEPT, "age", "höhe")
@@ -204,12 +204,12 @@ def test_a_moment_matrix_as_public_data():
 
 def test_splits_and_guesses():
     """A split keeps every row once; the guessed target is the last numeric column both have."""
-    whole = read_table(frame(100, 1).to_csv(index=False).encode(), "t", "public")
-    private, public = split(whole, 30, 0)
+    complete = read_table(frame(100, 1).to_csv(index=False).encode(), "t", "public")
+    private, public = split(complete, 30, 0)
     assert (private.n, public.n) == (70, 30)
-    assert sorted([*private.frame["age"], *public.frame["age"]]) == sorted(whole.frame["age"])
+    assert sorted([*private.frame["age"], *public.frame["age"]]) == sorted(complete.frame["age"])
     assert default_choices(private, public).target == "pay"
-    assert common_columns(private, public) == list(whole.columns)
+    assert common_columns(private, public) == list(complete.columns)
 
 
 @pytest.mark.parametrize(
@@ -227,9 +227,9 @@ def test_numbers_as_people_write_them(separator, decimal, cells):
     text += "\n".join(separator.join([f'"{cell}"', str(j)]) for j, cell in enumerate(cells))
     table = read_table(text.encode(), "b.csv", "public")
     assert table.dialect.decimal == decimal
-    found = table.schema["pay"].read(pa.array(cells), table.decimal)
+    fields = table.schema["pay"].read(pa.array(cells), table.decimal)
     assert table.schema["pay"].kind == "number"
-    np.testing.assert_array_equal(found, [1234.5, 2000000.25, -17.5, 1500, 1234.5, np.nan])
+    np.testing.assert_array_equal(fields, [1234.5, 2000000.25, -17.5, 1500, 1234.5, np.nan])
 
 
 def test_three_digits_after_one_mark_are_thousands_where_other_numbers_say_so():
@@ -252,11 +252,11 @@ def test_a_decimal_comma_is_said(separator, mark, noted):
 def test_dates_with_points():
     """The day comes first; a day that is none is missing; with slashes the order is not known, and is said."""
     rows = [f"{1 + j % 28}.{1 + j % 12:02}.20{10 + j // 9}" for j in range(60)]
-    seen = [f"{1 + j % 12}/{1 + j % 11:02}/20{10 + j // 9}" for j in range(60)]
-    table = table_from(pd.DataFrame({"since": rows, "seen": seen, "y": range(60)}), "b", "public")
+    collected = [f"{1 + j % 12}/{1 + j % 11:02}/20{10 + j // 9}" for j in range(60)]
+    table = table_from(pd.DataFrame({"since": rows, "seen": collected, "y": range(60)}), "b", "public")
     assert table.schema["since"].kind == "date"
-    found = table.schema["since"].read(pa.array(["31.12.2020", "1.2.1970 12:00", "31.2.2020", "12.31.2020"]))
-    np.testing.assert_array_equal(found, [18627.0, 31.5, np.nan, np.nan])
+    fields = table.schema["since"].read(pa.array(["31.12.2020", "1.2.1970 12:00", "31.2.2020", "12.31.2020"]))
+    np.testing.assert_array_equal(fields, [18627.0, 31.5, np.nan, np.nan])
     private = table_from(table.frame[::-1], "p", "private")
     with refused(TableMessage.SLASHED_DATES):
         prepare(private, table, Choices(target="y", features=("since", "seen")))
