@@ -41,6 +41,7 @@ def tracked(*folders: str) -> set[str]:
     return {str(path.relative_to(ROOT)) for path in collected if "__pycache__" not in path.parts}
 
 
+@pytest.mark.slow
 def test_the_wheel_carries_package_and_application(tmp_path):
     """Every file of the package and of the app is in it, and the mark that it has types."""
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]

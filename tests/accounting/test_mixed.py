@@ -55,6 +55,7 @@ def test_against_every_combination(mu, pure, delta):
         assert exact_delta(mu, pure, 0.8 * result) > 1.01 * delta
 
 
+@pytest.mark.slow
 @given(
     st.floats(0.0, 5.0).filter(lambda mu: mu == 0 or mu > 1e-3),
     st.lists(st.floats(1e-3, 5.0), max_size=8),

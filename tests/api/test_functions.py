@@ -59,6 +59,7 @@ def test_audit_of_somebody_elses_estimator():
         pc.audit(3, epsilon=1.0)
 
 
+@pytest.mark.slow
 def test_audit_of_a_method():
     """By its id, against its claim."""
     audited = pc.audit("joint-pmt", mu=1.0, trials=2000)

@@ -171,6 +171,7 @@ def calls(kind, thing, right):
                 yield name, parameter.name, value, method, {**right.get(name, {}), parameter.name: value}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_argument_of_another_type_is_a_sentence(kind, objects, tmp_path, monkeypatch):
     """An answer or an InputError, whatever is given; and no cell of a table in the error, its facts included."""

@@ -253,6 +253,7 @@ def test_alpha_is_not_taken_for_a_level(model, level):
         model.conf_int(level)
 
 
+@pytest.mark.slow
 def test_tables_beside_other_packages(model, tmp_path):
     """maketables and great-tables take a release beside a fit of statsmodels; the intercepts share a row."""
     maketables = pytest.importorskip("maketables")

@@ -137,6 +137,7 @@ def counts_of(n: int, seed: int, family: str = "poisson") -> pd.DataFrame:
     return pd.DataFrame({"a": a, "b": b, "w": w, "e": e, "y": y})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["pmt-gradients", "public-only"])
 @pytest.mark.parametrize(
     ("family", "asked"),
@@ -171,6 +172,7 @@ def test_labels_and_counts_are_weighted_in_the_loss(family, asked, id):
     assert np.array_equal(model.results_.predict(bare), model.results_.predict(private))
 
 
+@pytest.mark.slow
 def test_equal_weights_of_losses_are_no_weights():
     """Weights that are all the same, however large, give the fit without weights: with a seed, bit for bit."""
     private, public = (counts_of(n, n, "logistic").assign(w=64.0) for n in (2000, 200))
@@ -197,6 +199,7 @@ def test_weight_and_exposure_concern_their_row_alone(cell, column, at):
     assert np.isfinite(read(other)).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(1e-9, 1e9), st.floats(1e-3, 1e3))
 def test_a_weighted_gradient_is_no_longer_than_its_bound(seed, weight, bound):

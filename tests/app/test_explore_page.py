@@ -34,6 +34,7 @@ def explored(app):
     return app
 
 
+@pytest.mark.slow
 def test_released_here_and_asked(explored):
     """One release; then each response redraws the coefficients and is listed, and nothing more is spent."""
     assert "Further questions cost no more budget" in words(explored)
@@ -103,6 +104,7 @@ def test_a_click_on_the_map_puts_a_column_in_and_takes_it_out(explored, monkeypa
     assert next(list(trace.y) for trace in drawn.data) == ["x2"]
 
 
+@pytest.mark.slow
 def test_one_level_is_taken_out_of_a_model(app):
     """The level leaves the model alone; the column taken out and put in again has all its levels."""
     rng = np.random.default_rng(3)
@@ -146,6 +148,7 @@ def test_a_record_opens_without_a_table(explored, tmp_path):
         Moment.from_bytes(json.dumps({**fields, "columns": ["<script>\n"] * 9}).encode())
 
 
+@pytest.mark.slow
 def test_the_record_can_be_put_away(explored):
     """Close, and open the release of this session again: it is named, and its models are still counted."""
     explored.selectbox(key="explore-response").set_value("x1").run()
@@ -171,6 +174,7 @@ def test_the_order_of_a_choice_is_no_other_model(explored):
     assert "Not in the model: x3" in words(explored)
 
 
+@pytest.mark.slow
 def test_pinned_models_become_one_table(explored):
     """Models in columns, coefficients in rows, on the page and in the report section; a blank where one has none."""
     explored.button(key="explore-pin").click().run()
@@ -190,6 +194,7 @@ def test_pinned_models_become_one_table(explored):
     assert all(f"{name}: {figures.model_words(fit)}" in shown for name, fit in state.pins.items())
 
 
+@pytest.mark.slow
 def test_two_nested_models_are_compared(explored):
     """The list says what a model has more than the one before; of two pinned ones the F test of that is given."""
     explored.button(key="explore-pin").click().run()
@@ -251,6 +256,7 @@ def test_a_count_is_explored_as_a_number(app):
     assert {"a", "visits"} <= set(app.session_state["explore-held"].moment.columns)
 
 
+@pytest.mark.slow
 def test_a_label_gets_its_logistic_regression_after_a_release_without_public_rows(app):
     """One switch draws it from public rows on this machine: they are in no saved record, unless that is asked for."""
     app.segmented_control(key="source").set_value("name").run()

@@ -59,6 +59,7 @@ def labelled(n, seed, text=True):
     return frame.to_csv(index=False).encode()
 
 
+@pytest.mark.slow
 def test_text_labels_are_coded_and_said(app):
     """A text target under logistic regression: the chance of yes is modelled, and the page says so."""
     upload(app, labelled(500, 1), labelled(80, 2))

@@ -167,6 +167,7 @@ def test_what_biases_coefficients_is_said_where_it_is_mended_and_where_they_are_
     assert "have gaps" not in words(app) and "leaves at most" not in words(app)
 
 
+@pytest.mark.slow
 def test_a_level_without_a_column_has_its_name_in_explore(app):
     """Whoever predicts for a category chooses among the levels as they are called."""
     upload(app, table(900, 1), table(120, 2))
@@ -189,6 +190,7 @@ def test_release_this_plan_opens_the_form(app):
     assert len(session(app).releases) == 1
 
 
+@pytest.mark.slow
 def test_an_identifier_is_named_beside_its_release_too(app):
     """Who released with one sees it at the verdict, not in a folded note alone."""
     with_identifier(app)

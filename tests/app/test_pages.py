@@ -62,6 +62,7 @@ def messy(n, seed):
     return made.to_csv(index=False).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(8))
 def test_every_repair_that_is_offered_can_be_taken(app, at):
     """Whatever button is clicked, the choices hold on the page: it goes on, and the same button is not there again."""
@@ -101,6 +102,7 @@ def test_the_first_page_shows_a_result(app):
     assert {title(id) for id in ("joint-pmt", "pmt-ridge", "public-only")} <= set(names)
 
 
+@pytest.mark.slow
 def test_demo_knobs_change_the_demo(app):
     """Fewer rows, and the sidebar says so; the choice survives a page change."""
     app.select_slider(key="demo-n").set_value(1000).run()
@@ -340,6 +342,7 @@ def test_a_reload_opens_the_same_known_table(app):
     assert session(again.run()).tables.key == session(app).tables.key
 
 
+@pytest.mark.slow
 def test_a_release_of_another_table_does_not_stand_under_the_open_one(app):
     """With other tables open, Release asks for one from them, and shows none of the earlier figures."""
     go(app, "release")
@@ -399,6 +402,7 @@ def test_the_radius_moves_the_rate(app):
     assert "the slider's radius, 2, " in words(app) and words(app) != before
 
 
+@pytest.mark.slow
 def test_the_radius_starts_at_that_of_the_plan(app):
     """Slider and plan begin with one number; another plan moves it, and what somebody chose for a plan stays."""
     problem = session(app).problem
@@ -416,6 +420,7 @@ def test_the_radius_starts_at_that_of_the_plan(app):
     assert app.slider(key="radius").value == pytest.approx(planned, abs=0.005)
 
 
+@pytest.mark.slow
 def test_a_bound_that_is_no_radius_is_not_read_off_the_curve(app):
     """The curve may show that no row is outside while the plan truncates some: it is folded where the bound is none."""
     other, folded = "clips gradients rather than rows", "The papers' truncation (not used by your method)"
@@ -522,6 +527,7 @@ def test_a_release_spends_once(app):
     assert "**nothing yet**" in words(app)
 
 
+@pytest.mark.slow
 def test_a_second_click_on_the_same_request_spends_nothing(app):
     """The same request id, pressed again as an impatient user does, finds its release."""
     go(app, "release")
@@ -584,6 +590,7 @@ def test_bad_budget_is_a_sentence(app):
     assert "must be a number such as 1e-6" in app.error[0].value
 
 
+@pytest.mark.slow
 def test_units_agree(app):
     """A budget in rho or epsilon shows the same total in mu; another unit changes no amount."""
     go(app, "release")
@@ -650,6 +657,7 @@ def test_compare_stops_and_keeps(app):
     assert app.get("plotly_chart")
 
 
+@pytest.mark.slow
 def test_delete_my_data(app):
     """The button forgets tables and releases, and says so: nothing was lost by a reload."""
     upload(app)

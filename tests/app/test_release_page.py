@@ -104,6 +104,7 @@ def test_more_rows_of_a_person_than_any_budget_protects(app):
     assert "mu\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}2 " in words(app)
 
 
+@pytest.mark.slow
 def test_a_spend_without_a_result_names_no_file_and_leaves_a_form_that_works(app, monkeypatch):
     """The key is used up, so the next confirmation has another one; a visitor reads no path of the server."""
     from pmtcore.releases import release as releasing
@@ -213,6 +214,7 @@ def test_a_release_of_earlier_choices_says_so(app):
     assert not any("choices on Data" in one.value for one in app.warning) and len(made.releases) == 1
 
 
+@pytest.mark.slow
 def test_rows_unlike_the_public_ones_are_named_at_the_verdict(app, monkeypatch):
     """What a method's statistics show of its rows stands beside whether the figures may leave, not in a folded list."""
     go(app, "release")
@@ -284,6 +286,7 @@ def test_forest_plot_parts_and_words(app):
     )
 
 
+@pytest.mark.slow
 def test_the_slider_reads_the_released_path(app):
     """Any penalty of the path: its coefficients are those of the record, and nothing is spent."""
     go(app, "release")
@@ -372,6 +375,7 @@ def test_a_configuration_with_delta_as_text(app):
     assert float(app.text_input(key="release-delta").value) == 1e-6
 
 
+@pytest.mark.slow
 def test_inputs_survive_a_page_change(app):
     """Method, budget and seed are still there after a look at another page."""
     go(app, "release")
@@ -398,6 +402,7 @@ def test_open_findings_of_data_are_counted_before_a_spend(app):
     assert any(re.fullmatch("[0-9]+ open questions? on Data", link.label) for link in app.get("page_link"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("switched_on", [False, True])
 def test_the_record_says_whether_exact_private_figures_were_switched_on(app, switched_on):
     """Also where they were off again when the button was pressed; the report's questions say it in words."""

@@ -121,6 +121,7 @@ def box(app, kind, label):
     return next(result for result in getattr(app, kind) if result.label == label)
 
 
+@pytest.mark.slow
 def test_a_curator_works_with_forms(app, files):
     """Register with unit and second person, raise for a reason, part, retire; each with who and why in the chain."""
     book = Ledger(os.environ["PMT_LEDGER"])

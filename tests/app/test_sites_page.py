@@ -47,6 +47,7 @@ def _study(tmp_path):
     return study, join(context, "north", tmp_path / "keys", ledger, dataset="north", by="curator")
 
 
+@pytest.mark.slow
 def test_a_study_is_created_on_the_page(app, tmp_path):
     """From an uploaded public table: who can learn what, and a file; a line that names no rows is refused."""
     _study(tmp_path)

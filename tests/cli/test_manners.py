@@ -159,6 +159,7 @@ def test_a_plan_shows_the_recommended_method_first(files, capsys):
     assert len({row["method"] for row in fields["rows"]}) > 3
 
 
+@pytest.mark.slow
 def test_a_plan_is_that_of_the_parameters_that_a_release_will_have(files, capsys):
     """``--set`` holds for the method alone; one that it does not have is refused before anything is predicted."""
     asked = ["plan", *files[2:], "--target", "y", "--private-rows", "400", "--mu", "1", "--json"]

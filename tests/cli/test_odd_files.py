@@ -90,6 +90,7 @@ ODD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ODD)
 def test_odd_files_get_one_line_at_once(command, folder, capsys):
     """Marks alone, pipes, devices, deep and huge JSON, empty names."""
@@ -138,6 +139,7 @@ def test_the_ledger_is_asked_before_a_private_row_is_read(folder, monkeypatch):
     assert ledger.account("d").spent == 1.0
 
 
+@pytest.mark.slow
 def test_whole_numbers_of_400_digits(tmp_path, capsys):
     """In every field of a record, a device's configuration, a request and a schema: one sentence."""
     huge, remaining = 10**400, tmp_path / "kept.json"
@@ -177,6 +179,7 @@ def test_five_hundred_budgets(tmp_path, capsys):
     assert "at most 60" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_closed_output_is_a_sentence(tmp_path):
     """Standard output closed by the caller: one line, status 2."""
     command = f"{sys.executable} -m pmtcore convert --mu 1 >&-"
@@ -184,6 +187,7 @@ def test_a_closed_output_is_a_sentence(tmp_path):
     assert done.returncode == 2 and "nothing was printed" in done.stderr and "program itself" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["a", "y"])
 @pytest.mark.parametrize("factor", [1e-200, 1e-70, 1e-17, 1e-15, 1e-12, 1e15, 1e55, 1e59, 1e140])
 def test_numbers_of_any_size_plan_and_release_quietly(factor, column, tmp_path, capfd):

@@ -216,6 +216,7 @@ def test_an_older_copy_and_a_removed_file_are_noticed(tmp_path):
         Ledger(str(path))
 
 
+@pytest.mark.slow
 def test_an_event_without_the_key_is_noticed(url):  # noqa: F811
     """A forger with the whole database writes a well-chained event: its seal does not fit, nothing is spent."""
     import sqlalchemy as sql

@@ -80,6 +80,7 @@ def test_both_kinds_of_connection_answer_alike(is_sqlite, file):
     assert own[0] == [{"a": 1, "b": "x: :b ? %s"}] and own[3:] == (None, [True, False], True)
 
 
+@pytest.mark.slow
 def test_the_tables_are_those_that_sqlalchemy_made(url):  # noqa: F811
     """Columns, their types, keys and indexes, on a file and on a server: a contract with older programs."""
     Ledger(url).cap("survey", 1.0)
@@ -140,6 +141,7 @@ def test_a_sealed_file_is_only_read(is_sqlite, file):
     assert caught.value.sqlite_errorname == "SQLITE_READONLY"
 
 
+@pytest.mark.slow
 def test_a_file_loads_no_other_library(tmp_path):
     """A cap and an account in a process of its own."""
     code = (

@@ -263,6 +263,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known_again", [has_unchanged_rows, is_recognised])
 @pytest.mark.parametrize("n", [100, 2000, 8000])
 @pytest.mark.parametrize("kinds", KINDS)
@@ -433,6 +434,7 @@ def test_tables_of_other_people_are_not_joined(name, n):
         assert not is_recognised(cells(csv(other)), held_of(one), KEY)
 
 
+@pytest.mark.slow
 def test_one_row_does_not_decide_whose_budget_it_is():
     """Whoever shares the ledger learns nothing of a row: tables made of it, with or without others that are known."""
     frame = people(1)
@@ -624,6 +626,7 @@ HONEST = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HONEST)
 def test_another_sample_of_the_same_people_holds_other_rows(name):
     """A panel's rows share most of their cells, those of few levels are alike: they are no private rows for that."""
@@ -646,6 +649,7 @@ def test_the_rows_of_a_small_table_are_known_beside_a_new_column(rows):
     assert not any(has_unchanged_rows(others, held_of(levels(1, rows, 10 * rows)), KEY, ask) for ask in range(20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [3, 9, 20, 48])
 def test_no_table_is_too_small_for_honest_public_rows(rows):
     """Noise alone would take public rows for those of a tiny private table: one comparison in a thousand at most."""

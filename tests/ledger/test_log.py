@@ -366,6 +366,7 @@ def test_writers_whose_key_comes_from_elsewhere_wait_for_one_another(tmp_path, m
     assert len(Ledger(place).account("survey").entries) == 40 and not (tmp_path / "l.db.key").exists()
 
 
+@pytest.mark.slow
 def test_many_threads_hold_few_connections(postgres):
     """Sixty ledgers at once in sixty threads: a server sees ten connections of this process, and refuses none."""
     address = emptied(postgres)

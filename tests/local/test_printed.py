@@ -234,6 +234,7 @@ def test_the_bound_of_algorithms_3_and_4(link, bound):
     assert printed.noise_sds[-1] == pytest.approx(made.high * math.sqrt(32 * math.log(2.5 / delta)) / epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0.3, 3.0, 60.0, 1e4])
 def test_a_steep_curve_is_asked_where_rows_see_it(size):
     """The root of all rows, or none, is that of a plain scan; few rows stand near the bend of a steep curve."""

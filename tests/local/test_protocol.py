@@ -308,6 +308,7 @@ def test_rows_of_few_levels_stand_for_their_copies(seed):
     assert len(PublicRows.of(one).features) == len(few.features) + 1
 
 
+@pytest.mark.slow
 def test_no_plan_keeps_public_rows_from_being_forgotten(seed):
     """Public rows that only a plan was made from go with it: nothing of the process holds them or their copy."""
     public = sides(400, 60, 3, seed)[0]

@@ -282,6 +282,7 @@ def delta_mp(mu, epsilon):
     return mp.erfc(a / mp.sqrt(2)) / 2 - mp.exp(epsilon) * mp.erfc(b / mp.sqrt(2)) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("s", [0.4, 1.0, 3.0, 50.0])
 def test_squares_of_discrete_gaussians_are_bounded_as_those_of_a_gaussian(s):
     """Step 2 of proofs/noise.md, 14: the mean of ``exp(c U^2)``, which its bound on a transcript rests on."""

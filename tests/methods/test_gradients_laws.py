@@ -206,6 +206,7 @@ def starts(kind, m):
             yield frame, state, residuals, np.mean(away**2) / np.mean((frame.norms * residuals[0]) ** 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["plain", "steep"])
 def test_private_gradients_are_as_long_as_expected_where_public_labels_are_separated(kind, monkeypatch):
     """Of 8 and 12 public rows some samples have next to no residuals; private rows there do not."""
@@ -224,6 +225,7 @@ def test_private_gradients_are_as_long_as_expected_where_public_labels_are_separ
     assert np.all((np.array(bounds) / by_public)[longer] > 1.3)
 
 
+@pytest.mark.slow
 def test_private_gradients_are_no_longer_where_public_rows_are_many():
     ratios = [
         frame.expected_residual_ratio(r, state.points, state.covariance)[0]

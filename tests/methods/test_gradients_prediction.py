@@ -16,6 +16,7 @@ from tests.helpers import plan
 from tests.methods.test_gradients import ID, glm
 
 
+@pytest.mark.slow
 def test_an_interpolated_ratio_is_near_the_computed_one():
     """With hardly more private than public rows, and with many: within a twentieth in the median, a fifth at most."""
     _, public, _ = glm(10, 150, 4)
@@ -31,6 +32,7 @@ def test_at_a_decade_nothing_is_interpolated():
     assert made.expected_error_ratios == pytest.approx(made.error_ratios, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(5000,), (400, 12_000)])
 def test_a_curve_acts_out_its_passes_at_few_budgets(monkeypatch, sizes):
     """Seven budgets and several numbers of rows: at most five decades for each schedule and reference."""

@@ -78,6 +78,7 @@ def test_the_covariance_of_the_noise_is_what_noise_does(seed):
         assert np.max(np.abs(0.64 * cov - stated) / scale) > 0.2  # noise 20 % too small would fail
 
 
+@pytest.mark.slow
 def test_what_is_borrowed_from_public_rows_has_their_covariance(seed):
     """At a budget near zero the fit is the public one: its spread over 200 public samples against the stated part."""
     stated, found_at = [], []

@@ -217,6 +217,7 @@ def test_moment_release_recovers_the_moment(seed):
     assert np.allclose(np.array(released["inverse"]) @ np.array(released["moment"]), np.eye(10), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_moment_alone_is_enough(seed):
     """A public moment matrix in place of rows: every sound method runs, joint-pmt stays near the truth."""
     from pmtcore.public.moments import joint_rows, public_from_moment

@@ -54,6 +54,7 @@ def run(entry, x, y, first=0, **values):
     return plan.run(PrivateRows.from_arrays(x[:, first:], y, names), SeededNoise(3), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [1, 2, 3, 8, 20, 101])
 @pytest.mark.parametrize("outputs", [1, 2, 7, 101])
 def test_a_product_has_the_same_bits_in_every_place_of_every_block(columns, outputs):

@@ -65,6 +65,7 @@ CELLS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(CELLS, CELLS, st.integers(0, 59))
 @settings(max_examples=30, deadline=None)
 def test_a_response_moves_its_own_summand_and_nothing_else(one, two, at):
@@ -142,6 +143,7 @@ def test_without_noise_it_is_least_squares():
     assert np.max(np.abs(away) / made.predicted().sampling) < 0.05
 
 
+@pytest.mark.slow
 def test_its_limits_held_the_fit_of_the_population():
     """In 60 draws nine in ten limits hold at least, and they are no wider than they have to be."""
     inside, widths = [], []

@@ -349,6 +349,7 @@ def test_rows_that_stay_give_the_same_bits():
         assert np.array_equal(of_kept, of_passes)
 
 
+@pytest.mark.slow
 def test_sums_of_sparse_rows_are_those_of_the_passes():
     """Values and gradients of Adult's rows, some of them clipped, and Hessians at the points where they are formed."""
     if not entry_of("adult").available:

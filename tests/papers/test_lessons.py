@@ -62,6 +62,7 @@ def test_composition_and_trust():
     np.testing.assert_allclose(local / central, np.sqrt(result.x))
 
 
+@pytest.mark.slow
 def test_public_rows_have_a_threshold():
     """More rows, rounder; as many as columns are not enough; every sentence fits its figure."""
     (left,) = more.public_rows(10, 100).curves.values()

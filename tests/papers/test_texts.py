@@ -93,6 +93,7 @@ def test_no_line_of_a_paper_is_missing(paper):
     assert stated(text.read_text(encoding="utf-8")) - listed(paper) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", FILES)
 def test_no_mention_goes_nowhere(paper):
     """An item whose heading the pattern misses is still mentioned: every mention is listed, or of another's paper."""

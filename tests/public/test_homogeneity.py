@@ -92,6 +92,7 @@ def test_a_draw_is_compared_with_the_other_draws():
     assert binom.sf(alarms - 1, 60, FALSE_ALARMS) > 1e-3
 
 
+@pytest.mark.slow
 def test_another_shape_is_found():
     """A column on another scale, rows selected by a feature: in at least nine of ten releases."""
 
@@ -159,6 +160,7 @@ def alarms_on(share, splits):
     return alarms
 
 
+@pytest.mark.slow
 def test_rare_levels_raise_no_alarm():
     """Levels that few or no public rows have, and pairs of levels that none has together, are no other population."""
     assert binom.sf(alarms_on(1.0, 12) - 1, 12, 0.05) > 1e-3

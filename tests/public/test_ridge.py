@@ -140,6 +140,7 @@ def test_few_rows_and_least_squares_have_one_penalty_for_all(seed):
         assert np.array_equal(prior.shape, prior.spread)
 
 
+@pytest.mark.slow
 def test_a_prior_that_predicts_hardly_better_is_not_taken():
     """Effects of one size: in some tables a Cauchy prior has a smaller left-out loss, by less than tells them apart."""
     free, rng, better = np.append(0.0, np.ones(9)), np.random.default_rng(7), 0

@@ -297,6 +297,7 @@ def test_what_is_0_or_1_is_drawn_from_0_to_1(moment):
     assert np.allclose(drawn["a"], path.coefficients[:, list(path.names).index("a")] * spread["a"])
 
 
+@pytest.mark.slow
 def test_a_folded_column_has_one_level_in_both_pictures():
     """That with the clearest coefficient: also where another one has the larger correlation with the response."""
     rng = np.random.default_rng(4)

@@ -31,6 +31,7 @@ def test_widths_fall_with_budget_and_rows(seed):
         assert width == sorted(width, reverse=True)
 
 
+@pytest.mark.slow
 def test_the_first_question_has_an_answer(seed):
     """The width that is asked for first is one that some budget of the ladder has."""
     _, public, _ = make(5000, 100, seed)
@@ -62,6 +63,7 @@ def test_the_reverse_question_is_the_inverse(seed):
         planning.budget_for(public, 5000, "joint-pmt", "nothing", half_width=1.0)
 
 
+@pytest.mark.slow
 def test_prediction_is_near_what_comes_out(seed):
     """Predicted against realized distance to the exact fit: within a factor 1.3 in the median over draws."""
     ratios = []

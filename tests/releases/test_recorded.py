@@ -96,6 +96,7 @@ def test_the_first_cap_is_never_below_the_first_spend(tmp_path):
         ledger.first_cap(" ", 1.0)
 
 
+@pytest.mark.slow
 def test_a_name_that_has_other_rows_is_said(files, tmp_path, capsys):
     """On the command line and in Python as on the page; not of the same rows again, nor under a new name."""
     ask = ["release", *files, "--method", "joint-pmt", "--mu", "0.5", "--dataset", "survey"]

@@ -87,6 +87,7 @@ def test_pages_of_html(joint, moment):
         assert "\x1b" not in page and "\u202e" not in page
 
 
+@pytest.mark.slow
 def test_charts(joint, moment):
     """No tag, formula or code out of a name, in no part of a figure; and every mark keeps a label of its own."""
     result, _, _ = joint

@@ -372,6 +372,7 @@ def test_names_that_differ_in_case_or_blanks_are_named(written, alike):
     assert bool(said) is alike and all(one.columns == (written.strip(),) for one in said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("face", ["command line", "Python"])
 @pytest.mark.parametrize(
     "kind",

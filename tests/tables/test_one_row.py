@@ -240,6 +240,7 @@ def test_a_text_of_the_year_0_is_missing(text):
     assert np.isnan(days(pa.array([text, "0001-01-01"]))).tolist() == [True, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ"])
 @pytest.mark.parametrize("cell", ["infinity", "-infinity"])
 def test_an_infinite_date_of_duckdb_is_missing(kind, cell, tmp_path):

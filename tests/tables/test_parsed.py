@@ -184,6 +184,7 @@ def values(blocks):
     return np.concatenate([y for _, y in blocks])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parsed", "waiting"])
 def test_passes_at_one_time_have_each_row_once(form):
     """The curator looks at a figure while a release reads: both, and all later passes, have every row, and once."""
