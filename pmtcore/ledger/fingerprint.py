@@ -60,9 +60,8 @@ THRESHOLD = 24.0  # rows of the sample from which on a table is recognised; befo
 FEWEST_TO_TELL = int(2 * THRESHOLD)  # rows of a table that is always recognised; a smaller one may be missed
 # Share of the sample's rows that a table must have unchanged: between 1 and the quarter that chance gives at most.
 _UNCHANGED_SHARE = 5 / 8
-_UNCHANGED_ROWS = (
-    64.0  # rows beyond that quarter suffice: 21 in units of :func:`unchanged_rows_evidence`, many times the noise
-)
+# Rows beyond that quarter that suffice: 21 in units of :func:`unchanged_rows_evidence`, many times the noise.
+_UNCHANGED_ROWS = 64.0
 _UNCHANGED_SENSITIVITY = 3.0  # most that one private row changes that number by (decision 0240)
 NOISE = 2.0  # scale of the Laplace noise on threshold and evidence: about epsilon 1.5 a join (decision 0024)
 _NOISE_MARGIN = 3 * NOISE  # rows by which counts must differ less, to allow for the noise

@@ -50,7 +50,9 @@ def test_a_call_that_fails_once_is_told(kind, step, inject, tmp_path):
 
 def test_the_command_would_notice_a_denial(inject):
     """What it holds against what was said: each way of being wrong is one of its problems."""
-    fine = inject.Tried(2, "mu = 1 is spent, under key the-key; its record is kept", "x", "released", True, True)
+    fine = inject.FaultyRelease(
+        2, "mu = 1 is spent, under key the-key; its record is kept", "x", "released", True, True
+    )
     assert not fine.problems
     wrong = [
         {"status": 2, "said": "Nothing was released."},
@@ -64,7 +66,7 @@ def test_the_command_would_notice_a_denial(inject):
         {"status": "ValueError"},
     ]
     for change in wrong:
-        assert inject.Tried(**{**vars(fine), **change}).problems, change
+        assert inject.FaultyRelease(**{**vars(fine), **change}).problems, change
 
 
 @pytest.fixture
