@@ -100,9 +100,7 @@ class Solutions:
     def sentence(self) -> str:
         """Return the sentence that sums the lesson up."""
         far, near = (float(np.median(np.linalg.norm(x - self.true, axis=1))) for x in (self.plain, self.whitened))
-        distances = (
-            f"the two slopes typically lie {rounded(far)} from the truth without whitening, {rounded(near)} with"
-        )
+        distances = f"the slopes typically lie {rounded(far)} from the truth without whitening, {rounded(near)} with"
         if far < 1.2 * near:
             why = "The rows are round already" if self.ratio <= 1 else "The noise swamps both"
             return f"{why}: {distances}."

@@ -125,8 +125,7 @@ def trust(n: int) -> LessonCurve:
     central, local = 1 / n, 1 / math.sqrt(n)
     sentence = (
         f"With {n:,} people a curator's noise moves the mean by {rounded(central, 2)}; noise added on every device "
-        f"moves it by {rounded(local, 2)}, {rounded(local / central)} times as much. That is what trusting nobody "
-        "costs."
+        f"moves it by {rounded(local, 2)}, {rounded(local / central)} times as much. Trusting nobody costs that."
     )
     curves = {"with a curator": 1 / sizes, "on every device": 1 / np.sqrt(sizes)}
     return LessonCurve(sizes, curves, float(n), sentence)
@@ -152,8 +151,7 @@ def sites(count: int, colluders: int) -> LessonCurve:
     here, alone = float(error(np.array([count]))[0]), 1 / _SITE
     sentence = (
         f"{count} sites that add up shares of noise move their mean by {rounded(here, 2)}; one site alone moves its "
-        "own "
-        f"by {rounded(alone, 2)}, {rounded(alone / here, 2)} times as much. "
+        f"own by {rounded(alone, 2)}, {rounded(alone / here, 2)} times as much. "
     )
     if colluders == 0:
         sentence += "That is one curator's noise, and there is no curator."

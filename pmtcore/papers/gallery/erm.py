@@ -303,10 +303,8 @@ class _CachedSetting(Setting):
     def clipped(self, rows: PrivateRows) -> CachedSums | AdultSums:
         """Return the sums of losses of the draw's rows."""
         y = self.loss.responses(self.drawn.y)
-        own, sums = (
-            Rows(truncate_within(self.rows(self.drawn.x), self.radius), y, np.ones(len(y))),
-            super().clipped(rows),
-        )
+        own = Rows(truncate_within(self.rows(self.drawn.x), self.radius), y, np.ones(len(y)))
+        sums = super().clipped(rows)
         return CachedSums(sums, own) if self.drawn.which is None else AdultSums(sums, own, self.drawn.which)
 
 
@@ -570,9 +568,8 @@ def _realized(seed: int, kind: str, theta: float) -> tuple[Errors, Errors]:
         for moor in ("yes", "no")
     )
     larger, added = (float(each.weights(np.array([[theta]]))[0, 0]) for each in (target, both))
-    e, y = draw_augmented_rows(
-        LOGISTIC, np.zeros(1), np.array([larger]), _AUGMENTED, rng=np.random.default_rng((1, seed))
-    )
+    rng = np.random.default_rng((1, seed))
+    e, y = draw_augmented_rows(LOGISTIC, np.zeros(1), np.array([larger]), _AUGMENTED, rng=rng)
     z = e @ np.array([theta])
     drawn = (LOGISTIC.value(z, y).sum() - LOGISTIC.value(0 * z, y).sum(), np.sum(e[:, 0] ** 2 * LOGISTIC.second(z, y)))
     wanted = {"target": target.lam * abs(theta) ** (2 - gamma) + target.square * theta**2, "required": 2.0}
