@@ -2767,21 +2767,25 @@ def _quiet_mutants() -> list[Mutant]:
 
 def _ledger_mutants() -> list[Mutant]:
     """Plant events believed without a seal, agreements that bind nothing, spends that are denied."""
-    read, payload = "chain.authenticated_fields(row, self._database.key)", "chain.payload(row)"
+    read, payload = "chain.authenticated_fields(row, self._database.key)", "chain.checked_fields(row)"
     mutants = _of(
         "ledger/account.py",
         SEALS,
         (
             "seals: entries unchecked",
             "by_kind = {kind: (kind, chain.authenticated_fields(row, seal))",
-            "by_kind = {kind: (kind, chain.payload(row))",
+            "by_kind = {kind: (kind, chain.checked_fields(row))",
         ),
         (
             "seals: accounts unchecked",
             'fields, kind = chain.authenticated_fields(row, seal), row["kind"]',
-            'fields, kind = chain.payload(row), row["kind"]',
+            'fields, kind = chain.checked_fields(row), row["kind"]',
         ),
-        ("seals: joins unchecked", 'chain.authenticated_fields(row, seal)["other"]', 'chain.payload(row)["other"]'),
+        (
+            "seals: joins unchecked",
+            'chain.authenticated_fields(row, seal)["other"]',
+            'chain.checked_fields(row)["other"]',
+        ),
     )
     messages, kinds = "tests/base/test_messages.py", "tests/tables/test_findings.py"
     mutants += _of(

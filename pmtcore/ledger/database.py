@@ -288,7 +288,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a transaction to read in; :func:`chain.read` checks each event that is read.
+        """Open a transaction to read in; :func:`chain.authenticated_fields` checks each event that is read.
 
         Raises:
             Damaged: an event was removed, or inserted outside the chain.
