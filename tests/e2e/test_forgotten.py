@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.elements.server import _EVERY
+from pages.elements.server import _PURGE_SECONDS
 from tests.e2e.conftest import Server, served
 from tests.e2e.test_browser import file, settled
 
@@ -89,7 +89,7 @@ def test_nothing_of_an_upload_is_left(page: Page, server: str, way: str, monkeyp
         page.goto("about:blank")
     # Deleted: free after the run, and written over on the timer. Left: seconds to come back, and the timer. The limit
     # ends what never forgets.
-    until = time.monotonic() + 15 * (COMES_BACK + _EVERY)
+    until = time.monotonic() + 15 * (COMES_BACK + _PURGE_SECONDS)
     while (left := occurrences(pid)) and time.monotonic() < until:
         time.sleep(1)
     assert left == 0, f"{left} copies are left"
