@@ -229,7 +229,7 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, *, mu: 
         st.markdown(f"{badge(Label.PUBLIC)} {answered[4]}")
 
 
-with st.container(key="above"):
+with st.container(key="above-title"):
     title, choice = st.columns([1, 2], vertical_alignment="center")
 title.title("Plan")
 with choice:

@@ -658,6 +658,19 @@ def test_compare_stops_and_keeps(app):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("pages/[ws]*/*.py")))
+def test_what_stands_above_a_title_breaks_no_page(app, page):
+    """On every page: a reload that lost own tables, and *Delete my data*, which say so above the title."""
+    again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
+    again.query_params["table"] = "own"
+    again.switch_page(page).run()
+    assert not again.exception and any("starts without tables" in box.value for box in again.info)
+    app.switch_page(page).run()
+    app.sidebar.button(key="forget").click().run()
+    assert not app.exception and [one.value.split(":")[0] for one in app.success] == ["Deleted"]
+
+
+@pytest.mark.slow
 def test_delete_my_data(app):
     """The button forgets tables and releases, and says so: nothing was lost by a reload."""
     upload(app)
