@@ -95,7 +95,7 @@ class MomentView:
 
     def event(self, response: str) -> str:
         """Return the event that a label of 1 stands for; empty for a number."""
-        return figures.event(response, self.modelled) if response in self.moment.labels else ""
+        return figures.event_of(self.moment, response, self.modelled)
 
     def logistic(self, fit: Regression) -> Logistic:
         """Return the logistic regression with the columns of a linear one, computed once."""

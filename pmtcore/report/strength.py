@@ -65,8 +65,7 @@ class Strength:
         return (
             f"The best attacker who accepts {percent(FALSE_ALARMS)} false alarms detects a given person with "
             f"probability at most {percent(self.detections, 3)}: {rounded(self.times_guessing, 2)} times as often as "
-            "by "
-            "guessing."
+            "by guessing."
         )
 
 

@@ -307,8 +307,7 @@ def as_planned_words(release: Release, predicted: Prediction | None) -> str:
     cause = (max if more else min)(grown, key=lambda name: grown[name])
     return (
         f"Bands came out {rounded(ratio, 2)} times as wide as predicted, for the typical coefficient: what was "
-        "released "
-        f"shows {'more' if more else 'less'} {cause} than public rows foresaw."
+        f"released shows {'more' if more else 'less'} {cause} than public rows foresaw."
     )
 
 
@@ -595,8 +594,7 @@ def _stuck(by_place: Mapping[float, Mapping[str, float]]) -> str:
         return ""
     return (
         f" With a larger budget {join_names(names)} {'comes' if len(names) == 1 else 'come'} no nearer here: what is "
-        "left "
-        "is not noise, but rows that are truncated and that the fit without privacy follows."
+        "left is not noise, but rows that are truncated and that the fit without privacy follows."
     )
 
 

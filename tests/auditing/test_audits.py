@@ -71,8 +71,8 @@ def test_bounds_from_counts():
     for mu in (0.5, 2.0):
         n = 10**8
         t = mu / 2
-        bound_found = mu_bound(round(n * norm.sf(t)), round(n * norm.cdf(t - mu)), n)
-        assert bound_found == pytest.approx(mu, abs=2e-3) and bound_found < mu
+        lower_bound = mu_bound(round(n * norm.sf(t)), round(n * norm.cdf(t - mu)), n)
+        assert lower_bound == pytest.approx(mu, abs=2e-3) and lower_bound < mu
     assert 0 < mu_bound(0, 0, 1000) < 8
     assert mu_bound(1000, 1000, 1000) == 0
     assert epsilon_bound(10**6, 10**6, 10**7, 0.0) == pytest.approx(math.log(9), abs=0.02)

@@ -220,8 +220,8 @@ def test_audit_of_the_integer_release(noise_share, runs):
         ]
         answers.append([m[0, 0] - m[1, 1] for m in released])
     false_alarms, misses = int(np.sum(np.array(answers[1]) > 0)), int(np.sum(np.array(answers[0]) <= 0))
-    bound_found = mu_bound(false_alarms, misses, runs, confidence=1 - FALSE_ALARM)
-    assert 0.7 * mu < bound_found < mu if noise_share == 1.0 else bound_found > mu
+    lower_bound = mu_bound(false_alarms, misses, runs, confidence=1 - FALSE_ALARM)
+    assert 0.7 * mu < lower_bound < mu if noise_share == 1.0 else lower_bound > mu
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,8 @@ def _axis(moment: Moment, fits: Collection[Regression], levels: Mapping[str, str
 
 def _changed(moment: Moment, response: str, levels: Mapping[str, str] | None) -> str:
     """Return the chance that effects on a label change, with its event; empty for a number."""
-    return f"the chance that {event(response, levels or {})}" if response in moment.labels else ""
+    label_event = event_of(moment, response, levels or {})
+    return f"the chance that {label_event}" if label_event else ""
 
 
 def error_bars(low: Values, value: Values, high: Values, colour: str | None = AFTER) -> dict[str, Any]:
@@ -238,6 +239,11 @@ def event(response: str, levels: Mapping[str, str]) -> str:
     """
     column, is_level, level = response.partition("=")
     return f"{column} is {level if is_level else levels.get(response, '1')}"
+
+
+def event_of(moment: Moment, response: str, levels: Mapping[str, str]) -> str:
+    """Return the :func:`event` of a response that is a label of the record; empty for a number."""
+    return event(response, levels) if response in moment.labels else ""
 
 
 def predicted_words(fit: Regression, at: Predicted, said_of: str) -> str:
