@@ -1259,7 +1259,7 @@ def every_mutant() -> list[Mutant]:
         "fingerprint: tables that an earlier version kept are compared by fewer rows",
         "ledger/log.py",
         "return None if any(",
-        "return MOST_ROWS if any(",
+        "return MOST_HASHED if any(",
         f"{fingerprint} -k earlier_version",
     )
     plant(
@@ -1349,8 +1349,8 @@ def every_mutant() -> list[Mutant]:
     plant(
         "cells: a day is another level in another type",
         "tables/cells.py",
-        "by_day.get(day, by_form.get(plain_form(text), UNSEEN))",
-        "by_form.get(plain_form(text), UNSEEN)",
+        "by_day.get(day, by_form.get(plain_form(text), UNSEEN_CODE))",
+        "by_form.get(plain_form(text), UNSEEN_CODE)",
         "tests/tables/test_rows.py -k one_level",
     )
     plant(
@@ -1468,7 +1468,7 @@ def every_mutant() -> list[Mutant]:
     plant(
         "fingerprint: as many rows of a small table are asked for as of a large one",
         known,
-        "required = max(min(_UNCHANGED_SHARE * len(known.sample), len(known.sample) / 4 + _UNCHANGED_ROWS), FEWEST_TO_TELL)",
+        "required = max(min(_UNCHANGED_SHARE * len(known.sample), len(known.sample) / 4 + _UNCHANGED_ROWS), LEAST_RECOGNISED)",
         "required = SAMPLE / 2",
         f"{fingerprint} -k new_column",
     )
@@ -1489,7 +1489,7 @@ def every_mutant() -> list[Mutant]:
     plant(
         "fingerprint: a tiny table asks for fewer rows than the noise is wide",
         known,
-        "required = max(min(_UNCHANGED_SHARE * len(known.sample), len(known.sample) / 4 + _UNCHANGED_ROWS), FEWEST_TO_TELL)",
+        "required = max(min(_UNCHANGED_SHARE * len(known.sample), len(known.sample) / 4 + _UNCHANGED_ROWS), LEAST_RECOGNISED)",
         "required = min(_UNCHANGED_SHARE * len(known.sample), len(known.sample) / 4 + _UNCHANGED_ROWS)",
         f"{fingerprint} -k too_small",
     )
@@ -1760,8 +1760,8 @@ def every_mutant() -> list[Mutant]:
     plant(
         "a script without its groups",
         "report/reproduce.py",
-        'for name in (*SAME_ON_ALL_FACES, "person", "person_rule")',
-        'for name in (*(each for each in SAME_ON_ALL_FACES if each != "cluster"), "person", "person_rule")',
+        'for name in (*COMMON_CHOICES, "person", "person_rule")',
+        'for name in (*(each for each in COMMON_CHOICES if each != "cluster"), "person", "person_rule")',
         "tests/api/test_faces.py -k reproduced",
     )
     plant(

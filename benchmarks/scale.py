@@ -58,7 +58,7 @@ from clock import median_seconds  # noqa: E402
 from pmtcore.accounting.budgets import Budget  # noqa: E402
 from pmtcore.base import threads  # noqa: E402
 from pmtcore.base.private_rows import PrivateRows  # noqa: E402
-from pmtcore.ledger.fingerprint import MOST_ROWS  # noqa: E402
+from pmtcore.ledger.fingerprint import MOST_HASHED  # noqa: E402
 from pmtcore.mechanisms.noise import SecureNoise  # noqa: E402
 from pmtcore.methods.registry import make_parameters, method  # noqa: E402
 from pmtcore.public.moments import INTERCEPT, public_from_rows  # noqa: E402
@@ -356,7 +356,7 @@ def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
             if cluster is not None and problem.table is not None and problem.coder is not None:
                 passes = _spent(cluster)
                 numeric = problem.coder.numbers
-                hash_cells(problem.table, bytes(32), most_rows=MOST_ROWS, numeric=numeric, cluster=cluster)
+                hash_cells(problem.table, bytes(32), most_rows=MOST_HASHED, numeric=numeric, cluster=cluster)
                 for what, (here, workers) in {
                     "passes": np.subtract(passes, before),
                     "fingerprint": np.subtract(_spent(cluster), passes),

@@ -17,7 +17,7 @@ from pmtcore.base.numbers import rounded, unbroken
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account
 from pmtcore.ledger.agreements import PendingRequest
-from pmtcore.ledger.fingerprint import FEWEST_TO_TELL
+from pmtcore.ledger.fingerprint import LEAST_RECOGNISED
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases import register
@@ -213,7 +213,7 @@ def has_other_rows(ledger: Ledger, name: str, tables: Tables) -> bool:
         name: of the data set.
         tables: that are open.
     """
-    return tables.private.n >= FEWEST_TO_TELL and name in ledger.datasets_with_tables()
+    return tables.private.n >= LEAST_RECOGNISED and name in ledger.datasets_with_tables()
 
 
 def other_rows(ledger: Ledger, name: str, tables: Tables) -> None:

@@ -261,7 +261,7 @@ def undo(choices: Choices) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.caption(plain(f"Applied: {'; '.join(what for _, what, _, _ in applied)}."), width="content")
         for at, change in enumerate(applied):
-            without = choices.taken_back(*change[2:])
+            without = choices.without_change(*change[2:])
             if without is not None and st.button(**control("undo", f"-{at}"), label=plain(f"Undo “{change[1]}”")):
                 st.session_state["changes"] = [one for one in _changes() if one is not change]
                 _start_anew(without)

@@ -143,7 +143,7 @@ def name_for_frame(problem: Problem, ledger: Ledger) -> str:
     """Return a name for the data set of a frame, which distinguishes frames and reveals nothing of their rows.
 
     The fingerprint is taken under the ledger's key, so that nobody else can compute that of a guessed frame. Frames
-    that share rows share an account under any names, see :meth:`Ledger.admit`.
+    that share rows share an account under any names, see :meth:`Ledger.enter_table`.
     """
     mark = "" if problem.table is None else seal(ledger.fingerprint_key, problem.table.sha256)
     return f"unnamed table {mark[:_MARK]}".strip()

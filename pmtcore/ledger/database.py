@@ -170,7 +170,7 @@ class Database:
         url: database URL or file name.
         make: whether a ledger is created where there is none.
         unsealed: whether events without any seal are accepted when an old ledger is upgraded under a key that existed
-            before; the caller enters a reason into the ledger (:meth:`accept`).
+            before; the caller enters a reason into the ledger (:meth:`accept_older_copy`).
 
     Raises:
         LedgerError: the database cannot be opened, or has a newer version.
@@ -463,7 +463,7 @@ class Database:
             "why": why or ("" if checked.passed else Damage.OTHER_HEAD.sentence()),
         }
 
-    def accept(self, reason: str) -> None:
+    def accept_older_copy(self, reason: str) -> None:
         """Accept a log that ends before the noted head, as after a restore from an older copy.
 
         The reason is entered into the chain. Spends that the copy lacks must be entered again by hand.

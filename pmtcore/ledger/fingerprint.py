@@ -45,7 +45,7 @@ _BLOCK_WORDS = 8192
 SAMPLE = 256  # rows of a fingerprint; of tables with a tenth of their rows in common they share about 25
 # Most rows of a large table that are hashed, where its columns identify rows; at least half as many are. A sixteenth of
 # them, about a thousand, would also be chosen from a table sixteen times as large, and the sample needs fewer.
-MOST_ROWS = 32_768
+MOST_HASHED = 32_768
 MOST_COLUMNS = 64  # most columns of a fingerprint, chosen by the key among those that vary
 SHARE = 0.06  # least share of the sample's rows that :func:`sampled_overlap` states
 _LEAST_MATCHES = 4  # least rows of the sample that :func:`sampled_overlap` counts: one or two can be repeated records
@@ -57,7 +57,7 @@ _MOST_COUNTS_APART = 12.0  # rows in which the counts of one table may differ fr
 _CHANCE_REQUIRED = 36.0  # rows beyond that in which two samples are expected to differ, for equal counts to be evidence
 _FALSE_MATCH_RATE = 0.01  # share of independent pairs of equal size that differ in less than :func:`_chance_distance`
 THRESHOLD = 24.0  # rows of the sample from which on a table is recognised; before noise
-FEWEST_TO_TELL = int(2 * THRESHOLD)  # rows of a table that is always recognised; a smaller one may be missed
+LEAST_RECOGNISED = int(2 * THRESHOLD)  # rows of a table that is always recognised; a smaller one may be missed
 # Share of the sample's rows that a table must have unchanged: between 1 and the quarter that chance gives at most.
 _UNCHANGED_SHARE = 5 / 8
 # Rows beyond that quarter that suffice: 21 in units of :func:`unchanged_rows_evidence`, many times the noise.
@@ -453,8 +453,8 @@ def unchanged_rows_evidence(cells: HashedCells, known: Sketch) -> float:
     sample of equal size at most a quarter of the rows count in expectation, since ``exp(-l) (1 - exp(-l)) <= 1/4`` for
     a type with expected count l: other years of a panel, and columns of few levels, are no evidence. For a larger table
     a row counts with the probability that a sample from it, of the known table's size, has the row. Where most rows
-    have copies, the counts of types are compared. Fewer than :data:`FEWEST_TO_TELL` rows never suffice: through the
-    noise, a known table of nine rows would be recognised one time in four in a table without any of them.
+    have copies, the counts of types are compared. Fewer than :data:`LEAST_RECOGNISED` rows never suffice:
+    through the noise, a known table of nine rows would be recognised one time in four in a table without any of them.
     """
     if not len(known.sample) or not all(known.names[k] in cells.names for k in known.varying):
         return 0.0
@@ -466,7 +466,7 @@ def unchanged_rows_evidence(cells: HashedCells, known: Sketch) -> float:
     inclusion = min((known.table_rows or known.rows) / max(cells.table_rows, 1), 1.0)
     probability = 1 - (1 - inclusion) ** copies_in_table[position]
     expected = float(np.sum(np.where(table_types[position] == unique_types, probability, 0.0)))
-    required = max(min(_UNCHANGED_SHARE * len(known.sample), len(known.sample) / 4 + _UNCHANGED_ROWS), FEWEST_TO_TELL)
+    required = max(min(_UNCHANGED_SHARE * len(known.sample), len(known.sample) / 4 + _UNCHANGED_ROWS), LEAST_RECOGNISED)
     counts = _counts_evidence(cells.named_types, known.named_types, known.complete)
     return max(THRESHOLD + (expected - required) / _UNCHANGED_SENSITIVITY, counts)
 

@@ -40,7 +40,7 @@ from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import NAME_LENGTH, TEXT_LENGTH, Database, Verification, database_error
 from pmtcore.ledger.engines import Connection
 from pmtcore.ledger.fingerprint import (
-    MOST_ROWS,
+    MOST_HASHED,
     HashedCells,
     Sketch,
     has_grown,
@@ -103,8 +103,8 @@ class Ledger:
         return self._database.verify(head)
 
     def accept(self, reason: str) -> None:
-        """Accept an older copy for a stated reason; see :meth:`Database.accept`."""
-        self._database.accept(reason)
+        """Accept an older copy for a stated reason; see :meth:`Database.accept_older_copy`."""
+        self._database.accept_older_copy(reason)
 
     def cap(self, dataset: str, mu: float, reason: str = "", *, by: str = "", role: str = "") -> Account:
         """Set the cap of a data set, as total mu under replace-one; it replaces an earlier cap."""
@@ -249,7 +249,7 @@ class Ledger:
             raise LedgerError(LedgerMessage.NOT_RESERVED)
         return entry
 
-    def admit(self, dataset: str, cells: HashedCells) -> bool:
+    def enter_table(self, dataset: str, cells: HashedCells) -> bool:
         """Enter the fingerprint of a table under a data set, and join that with each data set whose rows the table has.
 
         A table that was entered is recognised later in any file, order of rows or columns, and under any names. Whether
@@ -290,7 +290,7 @@ class Ledger:
         """Return the data sets as whose tables this one is recognised; nothing is written."""
         return self._datasets_where(is_recognised, cells)
 
-    def with_rows_of(self, cells: HashedCells) -> tuple[str, ...]:
+    def datasets_with_rows(self, cells: HashedCells) -> tuple[str, ...]:
         """Return the data sets of which a table has unchanged rows; nothing is written."""
         return self._datasets_where(has_unchanged_rows, cells)
 
@@ -360,7 +360,7 @@ class Ledger:
         rows.
         """
         with self._database.reading() as connection:
-            return None if any(earlier.rows > MOST_ROWS for _, earlier in self._sketches(connection)) else MOST_ROWS
+            return None if any(earlier.rows > MOST_HASHED for _, earlier in self._sketches(connection)) else MOST_HASHED
 
     def _append_numbered(self, connection: Connection, dataset: str, kind: str, fields: Mapping[str, Any]) -> None:
         """Append an event that is about no release; its number makes its key unique."""

@@ -99,7 +99,7 @@ def register(
     entry = Registered(name, read_path(private, "private"), shown, unit, second, declared)
     entry.problem(entry.first)
     key, most_rows = ledger.fingerprint_key, ledger.most_rows_hashed
-    ledger.admit(name, hash_cells(entry.private, key, declared.dialect, most_rows=most_rows))
+    ledger.enter_table(name, hash_cells(entry.private, key, declared.dialect, most_rows=most_rows))
     fields = {"private": str(private), "public": str(public), "unit": unit.as_dict(), "second": second}
     ledger.note(name, "register", {**fields, "schema": declared.as_dict()}, by=actor.name, role=actor.role_name)
     ledger.cap(name, cap, by=actor.name, role=actor.role_name)

@@ -38,7 +38,7 @@ from pmtcore.base.private_rows import PassObserver
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.strict_json import parse_json
 from pmtcore.ledger.account import SpendFields, spend_fields
-from pmtcore.ledger.fingerprint import FEWEST_TO_TELL
+from pmtcore.ledger.fingerprint import LEAST_RECOGNISED
 from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
@@ -418,7 +418,7 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
             numeric=numeric,
             cluster=problem.cluster,
         )
-        other_rows = ledger.admit(dataset, cells) and cells.table_rows >= FEWEST_TO_TELL
+        other_rows = ledger.enter_table(dataset, cells) and cells.table_rows >= LEAST_RECOGNISED
         if mark is not None:
             _ADMITTED.add(mark)
         return other_rows
@@ -429,8 +429,8 @@ def refuse_known_public_rows(problem: Problem, ledger: Ledger) -> None:
     """Refuse public rows that the ledger has recorded as private, unless the overlap is declared or the status is lab.
 
     If the two tables were exchanged by mistake, the public fit, scales and levels would be computed from the private
-    one without noise. :meth:`Ledger.with_rows_of` compares rows, with noise on the number of matches; another sample of
-    the same people has other rows and passes.
+    one without noise. :meth:`Ledger.datasets_with_rows` compares rows, with noise on the number of matches; another
+    sample of the same people has other rows and passes.
 
     Raises:
         InputError: public rows are private rows of the data sets that the error names.
@@ -439,7 +439,7 @@ def refuse_known_public_rows(problem: Problem, ledger: Ledger) -> None:
     if public is None or problem.choices.overlap or problem.lab_reasons:
         return
     cells = hash_cells(public, ledger.fingerprint_key, problem.dialect, most_rows=ledger.most_rows_hashed)
-    if known := ledger.with_rows_of(cells):
+    if known := ledger.datasets_with_rows(cells):
         raise InputError(ReleaseMessage.PUBLIC_ROWS_ARE_PRIVATE, datasets=sorted(known))
 
 

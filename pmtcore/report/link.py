@@ -8,10 +8,10 @@ from typing import Any
 
 from pmtcore.base.messages import FaceMessage, InputError, parse_number, reraised_as
 from pmtcore.report.glossary import term
-from pmtcore.tables.choices import SAME_ON_ALL_FACES, Choices, kinds_from_text, levels_from_text
+from pmtcore.tables.choices import COMMON_CHOICES, Choices, kinds_from_text, levels_from_text
 
 _NUMBERS = {"ridge": "public_ridge", "penalty": "lam", "person_rows": "person_rows"}  # name in the link: choice
-_WORDS = (*(name for name in SAME_ON_ALL_FACES if name not in _NUMBERS.values()), "formula", "person", "person_rule")
+_WORDS = (*(name for name in COMMON_CHOICES if name not in _NUMBERS.values()), "formula", "person", "person_rule")
 _ALL = "*"
 _WHOLE = ("n", "m", "d", "kappa_bar", "person_rows")
 # Labels, values and help of the settings of the synthetic demo, on pages and in links.

@@ -8,10 +8,10 @@ from typing import Any
 from pmtcore.base.escaping import markdown, one_line, shell_word
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import START_CAP
-from pmtcore.tables.choices import SAME_ON_ALL_FACES, Choices
+from pmtcore.tables.choices import COMMON_CHOICES, Choices
 
 # What the choices about the tables are where nobody chose: only others are written down.
-_DEFAULTS = {name: getattr(Choices, name) for name in (*SAME_ON_ALL_FACES, "person", "person_rule")}
+_DEFAULTS = {name: getattr(Choices, name) for name in (*COMMON_CHOICES, "person", "person_rule")}
 
 
 def configuration(record: ReleaseRecord) -> dict[str, Any]:

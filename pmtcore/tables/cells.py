@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pmtcore.tables.kinds import Order
-from pmtcore.tables.limits import LARGEST, LINE
+from pmtcore.tables.limits import LARGEST_NUMBER, LINE
 
 MISSING = (
     *("", "?", "-", "--", ".", "NA", "N/A", "n/a", "N.A.", "n.a.", "NaN", "NAN", "nan", "NULL", "null", "None", "<NA>"),
@@ -31,7 +31,7 @@ MISSING = (
 )
 # Some of them, for messages.
 MISSING_EXAMPLES = "NA, n/a, NULL and ?"
-ABSENT, UNSEEN = -1, -2  # codes of a missing cell, and of a text that is not a level
+MISSING_CODE, UNSEEN_CODE = -1, -2  # codes of a missing cell, and of a text that is not a level
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _GROUP_MARKS = "'\u2019 \u00a0\u202f"  # separators of thousands under any decimal mark
 _AMOUNT = rf"[0-9.,][0-9.,{_GROUP_MARKS}eE+-]*"  # a number with separators of thousands, and blanks after it
@@ -68,10 +68,10 @@ def numbers(cells: pa.Array, decimal: str | None = ".") -> np.ndarray:
         decimal: decimal mark of numbers in text; ``None``: a point, or a single comma where there is no point.
     """
     values = _numbers(cells, decimal)
-    if len(values) and values.max() <= LARGEST and values.min() >= -LARGEST:  # false with NaN
+    if len(values) and values.max() <= LARGEST_NUMBER and values.min() >= -LARGEST_NUMBER:  # false with NaN
         return values
     with np.errstate(invalid="ignore"):
-        return np.where(np.abs(values) <= LARGEST, values, np.nan)
+        return np.where(np.abs(values) <= LARGEST_NUMBER, values, np.nan)
 
 
 def signed_numbers(cells: pa.Array, signs: Sequence[str], decimal: str | None = ".") -> np.ndarray:
@@ -118,7 +118,7 @@ def texts(cells: pa.Array) -> pa.Array:
 
 
 def codes(cells: pa.Array, levels: Sequence[str]) -> np.ndarray:
-    """Return the position (k,) of each cell's level; ``ABSENT`` for a missing cell, ``UNSEEN`` for any other text.
+    """Return the position (k,) of each cell's level: ``MISSING_CODE`` if missing, ``UNSEEN_CODE`` for any other text.
 
     A cell has the level with the same text; else the only level with the same number (``true`` is 1) or the same day
     and time; else the only level that differs only in capitals, blanks and a final point.
@@ -133,12 +133,12 @@ def codes(cells: pa.Array, levels: Sequence[str]) -> np.ndarray:
     dates = days(distinct).tolist() if by_day else [math.nan] * len(distinct)
     readings = zip(distinct.to_pylist(), numbers(distinct).tolist(), dates, strict=True)
     positions = [
-        exact.get(text, by_number.get(number, by_day.get(day, by_form.get(plain_form(text), UNSEEN))))
+        exact.get(text, by_number.get(number, by_day.get(day, by_form.get(plain_form(text), UNSEEN_CODE))))
         for text, number, day in readings
     ]
     codes_of_texts = np.asarray(positions, dtype=np.int64)
     indices = encoded.indices.fill_null(len(codes_of_texts)).to_numpy(zero_copy_only=False)
-    return np.append(codes_of_texts, ABSENT)[indices]
+    return np.append(codes_of_texts, MISSING_CODE)[indices]
 
 
 @lru_cache(maxsize=256)
@@ -163,11 +163,11 @@ def plain_form(level: str) -> str:
 
 
 def _unique_positions(values: Sequence[_Value]) -> dict[_Value, int]:
-    """Return the position of each value; ``UNSEEN`` for one that occurs twice. NaN has none."""
+    """Return the position of each value; ``UNSEEN_CODE`` for one that occurs twice. NaN has none."""
     positions: dict[_Value, int] = {}
     for position, value in enumerate(values):
         if value == value:
-            positions[value] = UNSEEN if value in positions else position
+            positions[value] = UNSEEN_CODE if value in positions else position
     return positions
 
 
@@ -201,7 +201,7 @@ def canonical_level(text: str) -> str:
     if not re.fullmatch(_NUMBER, text) or _CODE.match(text):
         return text
     number = float(text)
-    if not abs(number) <= LARGEST:
+    if not abs(number) <= LARGEST_NUMBER:
         return text
     return f"{number:.0f}" if number.is_integer() and abs(number) < 1e15 else repr(number)
 

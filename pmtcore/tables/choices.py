@@ -18,7 +18,7 @@ UNSEEN_POLICIES = ("other", "refuse")
 COLLINEAR_POLICIES = ("drop", "refuse")
 COVARIATES = ("private", "public")
 # Choices that have the same names and values on the command line and in the estimators.
-SAME_ON_ALL_FACES = (
+COMMON_CHOICES = (
     *("missing", "unseen", "public_ridge", "lam", "positive", "collinear"),
     *("covariates", "overlap", "weights", "exposure", "cluster"),
 )
@@ -112,7 +112,7 @@ class Choices:
             raise InputError(TableMessage.EXPOSURE_NEEDS_COUNTS)
         if self.covariates_are_public:
             self._check_covariates()
-        for name in self.weighing:
+        for name in self.weight_columns:
             self._check_weights(name)
         if self.person:
             self._check_person()
@@ -129,14 +129,14 @@ class Choices:
         return self.cluster or (self.person if has_several_rows else "")
 
     @property
-    def weighing(self) -> tuple[str, ...]:
+    def weight_columns(self) -> tuple[str, ...]:
         """Return the columns whose product is the weight of a row."""
         return tuple(name for name in (self.weights, self.exposure) if name)
 
     @property
-    def beside_features(self) -> tuple[str, ...]:
+    def non_features(self) -> tuple[str, ...]:
         """Return the columns of person, weight, exposure and group, which are not features."""
-        return tuple(name for name in (self.person, *self.weighing, self.cluster) if name)
+        return tuple(name for name in (self.person, *self.weight_columns, self.cluster) if name)
 
     def _check_covariates(self) -> None:
         if self.family != GAUSSIAN.id:
@@ -214,7 +214,7 @@ class Choices:
         changed = [name for name, value in vars(before).items() if vars(after)[name] != value]
         return all(vars(self)[name] != vars(before)[name] for name in changed)
 
-    def taken_back(self, before: Choices, after: Choices) -> Choices | None:
+    def without_change(self, before: Choices, after: Choices) -> Choices | None:
         """Return these choices with one change undone; ``None`` where later changes altered its fields or need it."""
         changed = [name for name, value in vars(before).items() if vars(after)[name] != value]
         if any(vars(self)[name] != vars(after)[name] for name in changed):
@@ -238,7 +238,7 @@ class Choices:
         """Return the choices in the attributes of parsed arguments or of an estimator; ``None`` means the default.
 
         Args:
-            face: object with attributes named in :data:`SAME_ON_ALL_FACES`; it may lack some.
+            face: object with attributes named in :data:`COMMON_CHOICES`; it may lack some.
             target: the response; that of the formula where there is one.
             formula: in place of target and features.
             others: the other fields.
@@ -248,7 +248,7 @@ class Choices:
 
             target, others["formula"] = target_of(formula), formula
         others["target"] = target
-        values = {name: getattr(face, name, None) for name in SAME_ON_ALL_FACES}
+        values = {name: getattr(face, name, None) for name in COMMON_CHOICES}
         fields: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
         return cls(**fields | others)
 

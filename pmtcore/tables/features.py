@@ -92,7 +92,7 @@ class Feature:
         missing = np.isnan(values)
         if self.dummies is None:
             return values[:, None], Gaps(missing, np.zeros(len(values), dtype=bool))
-        unseen = values == cells.UNSEEN
+        unseen = values == cells.UNSEEN_CODE
         block = self._dummy_rows()[np.where(missing | unseen, len(self.column.levels), values).astype(np.int64)]
         if self.other_level is not None:
             block[unseen] = [float(level == self.other_level) for level in self.dummies]
@@ -276,8 +276,8 @@ class Coding:
             values = Column(self.name, self.kind).read(column, decimal)
             return values, Gaps(np.isnan(values), np.zeros(len(values), dtype=bool))
         codes = cells.codes(column, (self.positive, *(self.others or ())))
-        missing = codes == cells.ABSENT
-        unseen = (codes == cells.UNSEEN) & (self.others is not None)
+        missing = codes == cells.MISSING_CODE
+        unseen = (codes == cells.UNSEEN_CODE) & (self.others is not None)
         return np.where(missing | unseen, np.nan, (codes == 0).astype(float)), Gaps(missing, unseen)
 
 

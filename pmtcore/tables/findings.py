@@ -38,7 +38,7 @@ _MOSTLY_NUMBERS = 0.5  # share of numbers from which on a column of text is prop
 # With fewer private rows the noise exceeds every sum of them, at the largest budget that is accepted.
 _FEW_ROWS = 10
 # Findings that should be answered before a release although a problem can be made: otherwise it may be of no use.
-OPEN = (
+OPEN_KINDS = (
     TableNote.LIKE_IDENTIFIER,
     TableNote.NAMED_IDENTIFIER,
     TableNote.ROWS_SHARE_A_PERSON,
@@ -121,7 +121,7 @@ class Finding:
     @property
     def is_open(self) -> bool:
         """Return whether it should be answered before a release, such as a left-out column with a repair."""
-        open_ = self.kind in OPEN or (self.kind is TableNote.LEFT_OUT and bool(self.repairs))
+        open_ = self.kind in OPEN_KINDS or (self.kind is TableNote.LEFT_OUT and bool(self.repairs))
         return open_ and not self.stops
 
 
@@ -159,7 +159,7 @@ def findings(
 def open_findings(
     private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None
 ) -> list[str]:
-    """Return the sentences of kinds :data:`OPEN`, without those that :func:`prepare` adds to the notes.
+    """Return the sentences of kinds :data:`OPEN_KINDS`, without those that :func:`prepare` adds to the notes.
 
     They are for Python and the command line. Public columns that the private table lacks are among them unless
     features were chosen.
@@ -183,7 +183,11 @@ def open_findings(
         *(TableNote.SWAPPED, TableNote.CODE_FOR_MISSING, TableNote.DATES, TableNote.SLASHED_DATES),
         *(TableNote.LIKE_IDENTIFIER, TableNote.NAMED_IDENTIFIER),
     )
-    return [one.sentence for one in collected if one.kind in OPEN and one.kind not in noted_elsewhere and not one.stops]
+    return [
+        one.sentence
+        for one in collected
+        if one.kind in OPEN_KINDS and one.kind not in noted_elsewhere and not one.stops
+    ]
 
 
 def public_alone(

@@ -26,7 +26,7 @@ import pyarrow as pa
 from pmtcore.base.messages import InputError, TableMessage, reraised_as
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.kinds import LEVELS
-from pmtcore.tables.limits import LARGEST, MAX_FEATURES, MAX_LEVELS
+from pmtcore.tables.limits import LARGEST_NUMBER, MAX_FEATURES, MAX_LEVELS
 from pmtcore.tables.schema import Column, Schema, frequencies
 from pmtcore.tables.sources import Cells, DerivedSource, Source
 from pmtcore.tables.table import Table
@@ -467,7 +467,7 @@ def _columns_and_constant(node: ast.expr) -> tuple[list[str], float]:
     match node:
         case ast.Name(id=name):
             return [name], math.nan
-        case ast.Constant(value=int() | float() as value) if abs(value) <= LARGEST:
+        case ast.Constant(value=int() | float() as value) if abs(value) <= LARGEST_NUMBER:
             return [], float(value)
         case ast.UnaryOp(op=ast.UAdd() | ast.USub() as sign, operand=operand):
             columns, value = _columns_and_constant(operand)
@@ -480,7 +480,7 @@ def _columns_and_constant(node: ast.expr) -> tuple[list[str], float]:
             if left_columns or right_columns:
                 return left_columns + right_columns, math.nan
             value = _ARITHMETIC[type(op)](left_value, right_value)
-            if isinstance(value, float) and abs(value) <= LARGEST:
+            if isinstance(value, float) and abs(value) <= LARGEST_NUMBER:
                 return [], value
         case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in _ELEMENTWISE:
             return _columns_and_constant(argument)[0], math.nan

@@ -19,7 +19,7 @@ import pyarrow.csv as pcsv
 from pmtcore.base import threads
 from pmtcore.tables.cells import MISSING, decode_bytes
 from pmtcore.tables.dialect import BOM
-from pmtcore.tables.limits import CHUNK, LARGEST, LINE, SPAN
+from pmtcore.tables.limits import CHUNK, LARGEST_NUMBER, LINE, SPAN
 
 _NEWLINE = ord("\n")
 _OVERLONG = b"\x00"  # stands for a line beyond the limit, and is unreadable
@@ -368,11 +368,11 @@ def _parsed(text: pa.Buffer, rows: int | None, shape: TextShape, wanted: _Chosen
 
 
 def _are_in_range(numbers: pa.Array) -> bool:
-    """Return whether all cells are null or numbers of at most :data:`LARGEST`."""
+    """Return whether all cells are null or numbers of at most :data:`LARGEST_NUMBER`."""
     values = numbers.to_numpy(zero_copy_only=False)
-    if values.max() <= LARGEST and values.min() >= -LARGEST:  # false for what is no number
+    if values.max() <= LARGEST_NUMBER and values.min() >= -LARGEST_NUMBER:  # false for what is no number
         return True
-    return bool(np.count_nonzero(np.abs(values) <= LARGEST) == len(values) - numbers.null_count)
+    return bool(np.count_nonzero(np.abs(values) <= LARGEST_NUMBER) == len(values) - numbers.null_count)
 
 
 def _read(

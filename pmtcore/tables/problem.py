@@ -29,7 +29,7 @@ from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric, target_coding
 from pmtcore.tables.kinds import CAPPED, CODED, ORDERS, WITH_UNKNOWN, number_format
-from pmtcore.tables.limits import SMALLEST
+from pmtcore.tables.limits import SMALLEST_FEATURE
 from pmtcore.tables.parsed import ParsedNumbers, fits_in_memory
 from pmtcore.tables.persons import Persons, bounded_rows, identifiers, numbered_by_occurrence
 from pmtcore.tables.queries import DeclaredSource
@@ -318,7 +318,7 @@ def _prepare_by_formula(
 ) -> Problem:
     """Return the problem of both tables expanded by the formula; the ledger recognises the original table."""
     _check_schema(schema, private, public)
-    expansion = _expansion(public, choices, schema).with_columns(choices.beside_features)
+    expansion = _expansion(public, choices, schema).with_columns(choices.non_features)
     if not isinstance(public, Table):
         raise TypeError("an expansion is learned from public rows")
     inner = _expanded_choices(choices, expansion)
@@ -469,7 +469,7 @@ def public_side(
     _check_public_rows(public, public_rows)
     _check_schema(schema, private, public)
     if choices.formula:
-        expansion = _expansion(public, choices, schema).with_columns(choices.beside_features)
+        expansion = _expansion(public, choices, schema).with_columns(choices.non_features)
         public = public if isinstance(public, MomentTable) else expansion.table(public)
         inner = _expanded_choices(choices, expansion)
         return public_side(expansion.table(private), public, inner, public_rows, schema=expansion.schema)
@@ -490,10 +490,10 @@ def prepare_public(public: Table | MomentTable, choices: Choices, public_rows: i
     if isinstance(public, MomentTable):
         return _moment_alone(public, choices, public_rows)
     if choices.formula:
-        expansion = _expansion(public, choices).with_columns(choices.beside_features)
+        expansion = _expansion(public, choices).with_columns(choices.non_features)
         inner = _expanded_choices(choices, expansion)
         return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema)
-    names = [name for name in public.columns if name not in (choices.target, *choices.beside_features)]
+    names = [name for name in public.columns if name not in (choices.target, *choices.non_features)]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
         raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=missing, present=_most_similar_first(missing, names))
@@ -655,7 +655,7 @@ def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | 
     Raises:
         InputError: the public table has no such column, or no positive weights.
     """
-    names = choices.weighing
+    names = choices.weight_columns
     if not names:
         return None
     for name in names:
@@ -722,7 +722,7 @@ def _without_dependent_columns(coder: Coder, x: np.ndarray) -> tuple[Coder, np.n
     if (has_ridge and coder.choices.model is GAUSSIAN) or (refuses_collinear and not has_ridge) or len(x) <= x.shape[1]:
         return coder, x, ()
     largest = np.max(np.abs(x), axis=0)
-    x_used = np.where(largest > SMALLEST, x, 0.0)
+    x_used = np.where(largest > SMALLEST_FEATURE, x, 0.0)
     root_mean_squares = np.sqrt(np.mean(x_used**2, axis=0))
     scaled = x_used / np.where(root_mean_squares > 0, root_mean_squares, 1.0) / np.sqrt(len(x))
     basis = np.zeros((len(x), x.shape[1]))
@@ -738,7 +738,9 @@ def _without_dependent_columns(coder: Coder, x: np.ndarray) -> tuple[Coder, np.n
             independent.append(j)
         else:
             notes.append(
-                _left_out_note(name, scaled, independent, j, names=coder.names, tiny=bool(0 < largest[j] <= SMALLEST))
+                _left_out_note(
+                    name, scaled, independent, j, names=coder.names, tiny=bool(0 < largest[j] <= SMALLEST_FEATURE)
+                )
             )
     if not independent or (independent == [0] and coder.choices.intercept):
         raise InputError(TableMessage.ALL_CONSTANT)
@@ -756,7 +758,7 @@ def _left_out_note(
 ) -> Note:
     """Return the note on why a column is left out."""
     if tiny:
-        return Note(TableNote.TINY, column=name, limit=SMALLEST)
+        return Note(TableNote.TINY, column=name, limit=SMALLEST_FEATURE)
     if not np.any(scaled[:, j]):
         return Note(TableNote.ZERO, column=name)
     others = collinear_with(scaled[:, independent], scaled[:, j], [names[i] for i in independent])
@@ -781,7 +783,7 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     """Return the features: as chosen, else all common columns in public order."""
     common = common_columns(private, public)
     columns = list(public.columns)
-    missing = [name for name in choices.weighing if name not in private.columns]
+    missing = [name for name in choices.weight_columns if name not in private.columns]
     if missing:
         raise InputError(TableMessage.NO_PRIVATE_WEIGHTS, column=missing[0])
     for name in (choices.target, *(choices.features or ())):
@@ -795,7 +797,7 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
         if name not in common:
             raise InputError(TableMessage.NO_PRIVATE_COLUMN, column=name)
     chosen = common if choices.features is None else list(choices.features)
-    names = [name for name in chosen if name not in (choices.target, *choices.beside_features, *_INTERCEPT_NAMES[:1])]
+    names = [name for name in chosen if name not in (choices.target, *choices.non_features, *_INTERCEPT_NAMES[:1])]
     if isinstance(public, MomentTable):
         names = _without_intercept(names, choices)
     if not names and len(common) == 1 < max(len(columns), len(private.columns)):
@@ -826,7 +828,7 @@ def _moment_side(
     public: MomentTable, choices: Choices, features: list[str], public_rows: int | None, *, schema: Schema | None
 ) -> PublicSide:
     """Return the public side of a moment matrix, with numeric features only."""
-    if choices.weighing:
+    if choices.weight_columns:
         raise InputError(TableMessage.WEIGHTS_NEED_ROWS)
     coder = _numeric_coder(features, choices)
     order = [*features, choices.target]

@@ -94,7 +94,7 @@ class Column(JsonFields):
         """Read cells (k,) as floats, NaN where missing.
 
         The value is the number (50 for 50 %), the days since 1970-01-01, or the position of the level; for a text that
-        is not a level it is ``cells.UNSEEN``. A missing cell of kind ``with-unknown`` has the level ``unknown``.
+        is not a level it is ``cells.UNSEEN_CODE``. A missing cell of kind ``with-unknown`` has the level ``unknown``.
         """
         if self.kind == "number":
             return cells.numbers(column, decimal)
@@ -112,7 +112,7 @@ class Column(JsonFields):
             return cells.numbers(column, format.decimal or decimal)
         codes = cells.codes(column, self.levels).astype(float)
         has_unknown = self.kind == WITH_UNKNOWN and UNKNOWN in self.levels
-        return np.where(codes == cells.ABSENT, self.levels.index(UNKNOWN) if has_unknown else np.nan, codes)
+        return np.where(codes == cells.MISSING_CODE, self.levels.index(UNKNOWN) if has_unknown else np.nan, codes)
 
     @property
     def _declared_numbers(self) -> np.ndarray:

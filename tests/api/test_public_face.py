@@ -34,7 +34,7 @@ WRONG += [
 WRONG += [["a", 1], "a\0b", "\ud800", iter([CELL]), pd.NaT, pd.NA, [[CELL]], lambda *_: CELL, FRAME.iloc[0]]
 MARKS = (b"7.77123", struct.pack("<d", CELL), struct.pack(">d", CELL))
 # Nobody calls these by hand.
-INTERNAL = {"design", "admit", "finish", "recognised", "spend", "with_rows_of", "mean", "slope", "features"}
+INTERNAL = {"design", "enter_table", "finish", "recognised", "spend", "datasets_with_rows", "mean", "slope", "features"}
 
 
 @pytest.fixture(scope="module")

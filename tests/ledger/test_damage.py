@@ -196,7 +196,7 @@ def test_a_copy_without_its_key_takes_no_spend(original, tmp_path):
 
 
 def test_an_older_copy_and_a_removed_file_are_noticed(tmp_path):
-    """Copied back over the newer one, or deleted: the head beside it says so; `accept` takes it, with a reason."""
+    """Copied back over the newer one, or deleted: the head beside it says so; a curator accepts it with a reason."""
     path, ledger = capped(tmp_path, 1.0)
     shutil.copy(path, tmp_path / "older")
     reserve(ledger, "survey", "k", REQUEST, 0.9, neighbours="replace-one")

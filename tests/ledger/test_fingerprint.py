@@ -18,7 +18,7 @@ from pmtcore.cli.main import main
 from pmtcore.ledger import fingerprint as fingerprints
 from pmtcore.ledger import log
 from pmtcore.ledger.fingerprint import (
-    MOST_ROWS,
+    MOST_HASHED,
     SAMPLE,
     THRESHOLD,
     HashedCells,
@@ -165,11 +165,11 @@ def test_a_ledger_hashes_few_rows_of_a_large_table(tmp_path):
     """The ledger says how many rows; by so many any copy is known again, and other people are not."""
     book, n = Ledger(str(tmp_path / "l.db")), 40_000
     most, key = book.most_rows_hashed, book.fingerprint_key
-    assert most == MOST_ROWS
+    assert most == MOST_HASHED
     rows = people(1, n)
     survey = hash_cells(read_table(csv(rows), "t", "private"), key, most_rows=most)
-    assert MOST_ROWS / 2 - 600 <= len(survey.hashes) <= MOST_ROWS
-    book.admit("survey", survey)
+    assert MOST_HASHED / 2 - 600 <= len(survey.hashes) <= MOST_HASHED
+    book.enter_table("survey", survey)
     assert book.most_rows_hashed == most, "one table of many rows changes nothing"
     for name in VARIANTS_OF_MANY_ROWS:
         copy = hash_cells(read_table(VARIANTS[name](rows), "t", "private"), key, most_rows=most)
@@ -181,11 +181,11 @@ def test_a_ledger_hashes_few_rows_of_a_large_table(tmp_path):
 @pytest.mark.parametrize("step", [1, 2])
 def test_a_table_that_an_earlier_version_kept_is_compared_by_as_many_rows(step, tmp_path, monkeypatch):
     """Its sample is of all rows that were hashed then: of a twelfth of them a twelfth of it would be found again."""
-    monkeypatch.setattr(log, "MOST_ROWS", 2_000)
+    monkeypatch.setattr(log, "MOST_HASHED", 2_000)
     book = Ledger(str(tmp_path / "l.db"))
     key = book.fingerprint_key
     survey = hash_cells(read_table(csv(people(1, 24_000)), "t", "private"), key)
-    book.admit("survey", survey)
+    book.enter_table("survey", survey)
     part = read_table(csv(people(1, 24_000).iloc[::step]), "t", "private")
     assert book.recognised(hash_cells(part, key, most_rows=book.most_rows_hashed)) == ("survey",)
     few = recognition_evidence(hash_cells(part, key, most_rows=2_000), sketch(survey))
@@ -497,10 +497,10 @@ def test_what_is_no_base_85_is_damaged(text):
 def test_a_ledger_tells_no_share(tmp_path):
     """What is written down and answered is that two data sets are joined, never by how many rows."""
     book = Ledger(str(tmp_path / "l.db"))
-    assert not book.admit("survey", cells(csv(people(1)), book.fingerprint_key))
+    assert not book.enter_table("survey", cells(csv(people(1)), book.fingerprint_key))
     some = cells(csv(people(1).iloc[::3]), book.fingerprint_key)
     assert book.recognised(some) == ("survey",)
-    assert not book.admit("copy", some)
+    assert not book.enter_table("copy", some)
     assert book.account("copy").together == ("survey",) and book.verify()["intact"]
 
 
@@ -524,9 +524,9 @@ def test_that_a_fingerprint_was_kept_tells_of_no_row(name, tmp_path):
     change, remaining = LATER[name]
     frame = people(1).assign(age=40)
     book = Ledger(str(tmp_path / "l.db"))
-    book.admit("survey", cells(csv(frame), book.fingerprint_key))
+    book.enter_table("survey", cells(csv(frame), book.fingerprint_key))
     for _ in range(2):
-        book.admit("survey", cells(csv(change(frame)), book.fingerprint_key))
+        book.enter_table("survey", cells(csv(change(frame)), book.fingerprint_key))
         assert book.verify()["events"] == 1 + remaining
 
 
@@ -538,7 +538,7 @@ def test_the_threshold_of_growth_is_noisy():
         here = cells(csv(pd.concat([people(1), more.iloc[:rows]])))
         odds[rows] = np.mean([has_grown(here, known, bytes([ask]) * 32) for ask in range(60)])
     assert odds[20] == 0 and odds[140] == 1 and all(0.05 < odds[rows] < 0.95 for rows in (73, 75, 77))
-    hashes = np.zeros((MOST_ROWS, 1), dtype=np.uint64)
+    hashes = np.zeros((MOST_HASHED, 1), dtype=np.uint64)
     was, now = (HashedCells(("a",), hashes, table_rows=n) for n in (10**6, 2 * 10**6))
     assert has_grown(now, sketch(was), KEY) and not has_grown(was, sketch(was), KEY)
 

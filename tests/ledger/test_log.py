@@ -331,7 +331,7 @@ def test_no_private_value_is_in_the_ledger(tmp_path):
 def test_the_number_of_rows_is_in_no_entry(tmp_path):
     """Where n is declared, or of persons, how many rows there are is private; a key closes the fingerprint."""
     book = Ledger(str(tmp_path / "l.db"))
-    book.admit("d", hash_cells(read_table(table(4321, 1), "t", "private"), book.fingerprint_key))
+    book.enter_table("d", hash_cells(read_table(table(4321, 1), "t", "private"), book.fingerprint_key))
     with sqlite3.connect(tmp_path / "l.db") as connection:
         (payload,) = connection.execute("SELECT payload FROM pmt_events WHERE kind = 'table'").fetchone()
     fields = json.loads(payload)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pmtcore.tables.cells import ABSENT, codes, numbers, texts
+from pmtcore.tables.cells import MISSING_CODE, codes, numbers, texts
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import PublicSide, public_side
 from pmtcore.tables.schema import code_for_missing, looks_like_counts
@@ -398,7 +398,7 @@ def test_a_null_of_a_dictionary_is_missing():
     """Not the first word of the dictionary."""
     column = pa.array(["north", None, "1.5", None]).dictionary_encode()
     assert texts(column).to_pylist() == ["north", None, "1.5", None]
-    assert codes(column, ("north", "1.5")).tolist() == [0, ABSENT, 1, ABSENT]
+    assert codes(column, ("north", "1.5")).tolist() == [0, MISSING_CODE, 1, MISSING_CODE]
     assert np.array_equal(numbers(column), [np.nan, np.nan, 1.5, np.nan], equal_nan=True)
 
 

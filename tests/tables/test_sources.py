@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.cli.main import main
 from pmtcore.tables import cells, lines, streams
-from pmtcore.tables.cells import ABSENT, UNSEEN, codes, from_objects, numbers, texts
+from pmtcore.tables.cells import MISSING_CODE, UNSEEN_CODE, codes, from_objects, numbers, texts
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.limits import LINE
@@ -316,7 +316,7 @@ def test_one_long_cell_refuses_no_private_file(tmp_path, monkeypatch):
     pq.write_table(pa.table({"a": column, "y": [1.0, 2.0, 3.0]}), path)
     (block,) = read_path(path, "private").source.blocks(["a", "y"], Dialect())
     assert np.array_equal(numbers(block.columns["a"]), [3, np.nan, 4], equal_nan=True)
-    assert codes(block.columns["a"], ["3"]).tolist() == [0, ABSENT, UNSEEN]
+    assert codes(block.columns["a"], ["3"]).tolist() == [0, MISSING_CODE, UNSEEN_CODE]
     with refused(TableMessage.ROW_GROUP_TOO_LARGE):
         read_path(path, "public")
     with refused(TableMessage.ROW_GROUP_TOO_LARGE):
