@@ -186,7 +186,7 @@ def every_mutant() -> list[Mutant]:
     plant("kept: a part of the rows", *part, pool)
     made_anew = ("base/private_rows.py", "self._complete = room >= 0", "self._complete = False")
     plant("kept: made anew and kept once more", *made_anew, pool)
-    shares = ("base/memory.py", "_share[:] = [_OF_A_COMMAND]", "pass")
+    shares = ("base/memory.py", "_share[:] = [_COMMAND_SHARE]", "pass")
     plant("kept: of a command no more than of a session", *shares, "tests/base/test_memory.py")
     uncut = ("base/private_rows.py", "split_blocks(self._blocks(), size)", "self._blocks()")
     plant("threads: a large block is not shared", *uncut, pool)
@@ -829,8 +829,8 @@ def every_mutant() -> list[Mutant]:
     plant(
         "bounded rows: rounding forgotten",
         truncation,
-        "SHORTER = 1 - 2.0**-40",
-        "SHORTER = 1 + 2.0**-40",
+        "NORM_FACTOR = 1 - 2.0**-40",
+        "NORM_FACTOR = 1 + 2.0**-40",
         f"{MINIMIZER} -k bounded",
     )
     plant(
@@ -2171,8 +2171,8 @@ def _plan_mutants() -> list[Mutant]:
         (
             "plan: few public rows are like many",
             interval,
-            "np.clip(rows_per_column, 1.0, _MANY)",
-            "_MANY",
+            "np.clip(rows_per_column, 1.0, _MANY_ROWS)",
+            "_MANY_ROWS",
             outcomes,
         ),
         (
@@ -2199,7 +2199,7 @@ def _plan_mutants() -> list[Mutant]:
         (
             "plan: more public rows always tell more",
             interval,
-            "rows_per_column, 1.0, _MANY",
+            "rows_per_column, 1.0, _MANY_ROWS",
             "rows_per_column, 1.0, 1e9",
             outcomes,
         ),
@@ -2367,7 +2367,7 @@ def _page_mutants() -> list[Mutant]:
             "tests/app/test_compare_page.py -k it_moves",
             (
                 "every method moves with every axis",
-                "return axis not in _MOVED or _has(entry, _MOVED[axis])",
+                "return axis not in _SWEPT_PARAMETERS or _has(entry, _SWEPT_PARAMETERS[axis])",
                 "return True",
             ),
         ),
@@ -2983,7 +2983,7 @@ def _ledger_mutants() -> list[Mutant]:
     mutants += _of(
         "api/spending.py",
         f"{AGAIN} -k 'frames_without'",
-        ("frames: one account for all", 'f"unnamed table {mark[:_MARK]}".strip()', '"unnamed table"'),
+        ("frames: one account for all", 'f"unnamed table {mark[:_DIGEST_DIGITS]}".strip()', '"unnamed table"'),
         (
             "frames: a digest that anybody can take",
             "seal(ledger.fingerprint_key, problem.table.sha256)",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-_FACE = {
+_PUBLIC_NAMES = {
     "InputError": "pmtcore.base.messages",
     "Ledger": "pmtcore.ledger.log",
     "LocalAggregator": "pmtcore.api.local",
@@ -48,15 +48,15 @@ _FACE = {
     "release": "pmtcore.api.functions",
 }
 
-__all__ = [*_FACE]  # the names of the table above
+__all__ = [*_PUBLIC_NAMES]  # the names of the table above
 
 
 def __getattr__(name: str) -> object:
     """Return a name of the face, loaded from its room."""
-    if name not in _FACE:
+    if name not in _PUBLIC_NAMES:
         raise AttributeError(f"module 'pmtcore' has no attribute {name!r}")
-    return getattr(import_module(_FACE[name]), name)
+    return getattr(import_module(_PUBLIC_NAMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_FACE])
+    return sorted([*globals(), *_PUBLIC_NAMES])

@@ -164,7 +164,7 @@ STATEMENTS = [
         "docs/scale.md",
         "an eighth of the memory of a command, or a 32nd of that of another process (from 96 MB up to 1 GB)",
         (1 / 8, 1 / 32, 96 * MB, 1024 * MB),
-        (memory._OF_A_COMMAND, memory._OF_OTHERS, memory.LEAST_KEPT, memory.MOST_KEPT),
+        (memory._COMMAND_SHARE, memory._OTHER_SHARE, memory.LEAST_KEPT, memory.MOST_KEPT),
     ),
 ]
 

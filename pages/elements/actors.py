@@ -14,7 +14,7 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import OWNER, Action, Actor, Denied, actor_of
 
-_HERE = ("localhost", "127.0.0.1", "::1")
+_LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 def signs_in() -> bool:
@@ -29,7 +29,7 @@ def alone() -> bool:
     """Return whether the server has a single user: by its address, or by a setting."""
     if not runtime.exists() or os.environ.get("PMT_SINGLE_USER") == "1":
         return True
-    return config.get_option("server.address") in _HERE
+    return config.get_option("server.address") in _LOOPBACK_HOSTS
 
 
 def actor() -> Actor:

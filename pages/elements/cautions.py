@@ -12,7 +12,7 @@ from pmtcore.tables.findings import few_rows_note, unchosen_persons
 from pmtcore.tables.problem import Problem
 
 # Notes with which a release would be useless, or would disclose what it should protect.
-RUINOUS = (
+DISCLOSING_OR_USELESS = (
     *(TableNote.ONE_PUBLIC_LABEL, TableNote.LIKE_IDENTIFIER, TableNote.DECISIVE_PENALTY),
     TableNote.MORE_PUBLIC_ROWS,
 )
@@ -41,7 +41,7 @@ def gaps(problem: Problem) -> str:
     return filled_gaps(problem, tables.public) if caution is None else caution.words
 
 
-def warn(notes: Sequence[str], kinds: Sequence[TableNote] = RUINOUS) -> None:
+def warn(notes: Sequence[str], kinds: Sequence[TableNote] = DISCLOSING_OR_USELESS) -> None:
     """Draw warnings for notes of these kinds.
 
     Args:

@@ -13,7 +13,7 @@ from pmtcore.tables.kinds import OFFERED
 
 CONTROLS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _TERM = re.compile(r"\{(\w+)\}")
-_LISTED = {"kinds": ", ".join(OFFERED)}
+_CONTROL_FACTS = {"kinds": ", ".join(OFFERED)}
 
 
 def at_first(key: str, **start: Any) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def control(id: str, at: str = "", **start: Any) -> dict[str, Any]:
     """
     settings = dict(CONTROLS[id])
     if "help" in settings:
-        settings["help"] = _TERM.sub(lambda term: _LISTED.get(term[1]) or help_for(term[1]), settings["help"])
+        settings["help"] = _TERM.sub(lambda term: _CONTROL_FACTS.get(term[1]) or help_for(term[1]), settings["help"])
     if "icon" in settings:
         settings["icon"] = f":material/{settings['icon']}:"
     return {**settings, "key": f"{id}{at}", **at_first(f"{id}{at}", **start)}

@@ -14,7 +14,7 @@ from pmtcore.base.labels import SpendState
 from pmtcore.releases.job import Job
 from pmtcore.releases.outcome import SpendFailure
 
-_EVERY = 0.5  # seconds between two redraws of the progress
+_REDRAW_SECONDS = 0.5  # seconds between two redraws of the progress
 # Session key that is set from the end of a release until its verdict is drawn.
 FOCUS = "verdict-takes-focus"
 # Session key of a spend without a result that was not shown yet.
@@ -55,7 +55,7 @@ def without_result(error: BaseException | None) -> bool:
 
 def show(job: Job) -> None:
     """Draw the progress of a release until it is over, and then the page anew."""
-    redrawn(lambda: _draw_progress(job), _EVERY)
+    redrawn(lambda: _draw_progress(job), _REDRAW_SECONDS)
 
 
 def _draw_progress(job: Job) -> bool:

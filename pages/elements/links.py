@@ -16,8 +16,8 @@ from pmtcore.releases.release import Request
 from pmtcore.report.link import KNOBS, choices_of, demo_knobs, fields_of, number
 from pmtcore.tables.problem import common_columns
 
-_OWN = "own"
-_WRITTEN = "link-written"  # session key of the tables that this program put into the address
+_OWN_TABLES = "own"
+_LINK_KEY = "link-written"  # session key of the tables that this program put into the address
 
 
 def restore() -> None:
@@ -29,11 +29,11 @@ def restore() -> None:
     table = parameters.get("table", "")
     if not table and not begun():
         scripts.run(scripts.REMEMBER_OWN)
-    if not table or st.session_state.get("link-read") == parameters or table in st.session_state.get(_WRITTEN, ()):
+    if not table or st.session_state.get("link-read") == parameters or table in st.session_state.get(_LINK_KEY, ()):
         return
     is_new = "link-read" not in st.session_state and "opened" not in st.session_state
     st.session_state["link-read"] = parameters
-    if table == _OWN:
+    if table == _OWN_TABLES:
         if is_new and not deleted:
             with _above():
                 st.info(
@@ -81,7 +81,7 @@ def query() -> str:
     if opened is None:
         return ""
     if not opened.may_be_studied:
-        return urlencode({"table": _OWN})
+        return urlencode({"table": _OWN_TABLES})
     fields: dict[str, str] = {"table": "" if opened.named is None else opened.named.id}
     if fields["table"] == "demo":
         fields |= {k: f"{st.session_state[f'demo-{k}']:g}" for k in KNOBS if f"demo-{k}" in st.session_state}
@@ -101,13 +101,13 @@ def keep() -> None:
         return
     current, shown = parse_qs(query()).get("table", [""])[0], st.query_params.get("table") or "demo"
     if current != shown:
-        st.session_state[_WRITTEN] = {current, *st.session_state.get(_WRITTEN, ())}
+        st.session_state[_LINK_KEY] = {current, *st.session_state.get(_LINK_KEY, ())}
         # Parameters for another table do not apply.
         for name in [name for name in st.query_params if shown != "demo" and name not in ("table", "run", "lesson")]:
             scripts.address(name, "")
         scripts.address("table", "" if current == "demo" else current)
-    if (current == _OWN) != (shown == _OWN):
-        scripts.run(scripts.HAVE_OWN if current == _OWN else scripts.FORGET_OWN)
+    if (current == _OWN_TABLES) != (shown == _OWN_TABLES):
+        scripts.run(scripts.HAVE_OWN if current == _OWN_TABLES else scripts.FORGET_OWN)
 
 
 def share() -> None:

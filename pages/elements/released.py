@@ -37,7 +37,7 @@ from pmtcore.report import reproduce
 from pmtcore.report.downloads import FiledRelease, filed_release, release_files
 from pmtcore.report.figures import coefficients as forest
 from pmtcore.report.figures import release as figures
-from pmtcore.report.rows import MANY, MOST_COLUMNS, PICKED
+from pmtcore.report.rows import MANY_LEVELS, MOST_COLUMNS, PICKED_LEVEL_NOTE
 from pmtcore.report.statistics import disagreement_of, penalty_words, truncation_of
 from pmtcore.report.strength import strength, unprotected_words
 from pmtcore.report.words import (
@@ -129,7 +129,7 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
         remarks: sentences about them from the open tables.
     """
     units = forest.units(release)
-    has_many = len(release.names) > MANY
+    has_many = len(release.names) > MANY_LEVELS
     # All choices are in one line, so that the axis of the picture is on the first screen.
     a, b, c, *view_columns = st.columns([5, 3, 2, 4] if has_many else [5, 3, 2], vertical_alignment="bottom")
     id = pick(later(a, "unit"), "coefficients-unit", units, words=lambda id: units[id].short)
@@ -141,7 +141,7 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
     ordered = order in ("strength", "size")
     references, freedom = reference_levels(release.notes), forest.least_freedom(release)
     folded = forest.one_row_per_column(shown, unit, order)
-    shows_all = len(shown) <= (MOST_COLUMNS if len(folded) == len(shown) else MANY)
+    shows_all = len(shown) <= (MOST_COLUMNS if len(folded) == len(shown) else MANY_LEVELS)
     view = "all" if shows_all else views(later(view_columns[0], "view"))
     rows_drawn = folded.head(MOST_COLUMNS) if view == "columns" else shown
     rows = forest.for_all_effects(rows_drawn, unit, freedom)
@@ -187,7 +187,7 @@ def about_picture(
     if len(rows_drawn) < len(table):
         sentences.append(forest.note(table, rows_drawn))
     if not set(rows_drawn["coefficient"]) <= set(table["coefficient"]):
-        sentences.append(PICKED.format(picked=forest.picked_by(order)))
+        sentences.append(PICKED_LEVEL_NOTE.format(picked=forest.picked_by(order)))
     if words := penalty_words(release.facts.penalty, release.facts.prior_sd):
         sentences.append(f"{words} It can be changed on the page Data, among the choices of columns.")
     st.caption("\n".join(f"- {plain(sentence)}" for sentence in sentences if sentence))

@@ -38,12 +38,12 @@ from pmtcore.tables.schema import schema_from_json
 from pmtcore.tables.table import Table
 
 # First table in the list: in its picture, as for most tables, errors fall with the budget.
-_FIRST = "power-plant"
+_DEFAULT = "power-plant"
 # Most features that are all listed, so that each can be removed by one click.
 _MOST_LISTED = 20
 # Notes whose content is elsewhere on the page: the label that is modelled, and cells with a repair.
 _SHOWN_ELSEWHERE = (TableNote.MODELLED, TableNote.UNREADABLE_CELL, TableNote.UNREADABLE_CELLS)
-_LOOKING = "Looking at the public table"
+_READING_MESSAGE = "Looking at the public table"
 _MISSING = {
     "empty-row": "count as a row of zeros",
     "public-median": "fill from the public rows",
@@ -98,7 +98,7 @@ def _demo() -> None:
 def _pick_by_name() -> str | None:
     """Draw the choice of a table by name; return its id, or ``None`` before one is chosen."""
     # Published tables first, then the synthetic ones.
-    ids = sorted((id for id in named.names() if id != "demo"), key=lambda id: (id.startswith("demo"), id != _FIRST))
+    ids = sorted((id for id in named.names() if id != "demo"), key=lambda id: (id.startswith("demo"), id != _DEFAULT))
     chosen: str | None = st.selectbox(
         **control("table-name", index=None), options=ids, format_func=lambda id: named.entry(id).title
     )
@@ -134,7 +134,7 @@ def columns(messages: DeltaGenerator) -> Problem | None:
             _retarget(current.tables, before, choices)
         if isinstance(current.tables.public, Table):
             check_not_swapped(current.tables.private, current.tables.public, choices)
-        with messages, st.spinner(_LOOKING, show_time=True):
+        with messages, st.spinner(_READING_MESSAGE, show_time=True):
             all_findings = findings(
                 current.tables.private,
                 current.tables.public,
@@ -149,7 +149,7 @@ def columns(messages: DeltaGenerator) -> Problem | None:
         return None
     problem = None
     try:
-        with messages, st.spinner(_LOOKING, show_time=True):
+        with messages, st.spinner(_READING_MESSAGE, show_time=True):
             problem = current.choose(choices)
     except InputError as error:
         if not stopping:  # otherwise the finding that stops has the same content

@@ -142,11 +142,11 @@ def one_or_many() -> None:
         st.caption("One budget buys the coefficients of this fit. Each other fit of the same rows costs budget again.")
     with right:
         next_step("explore", "many questions, on Explore")
-        st.caption(MANY)
+        st.caption(MOMENT_EXPLANATION)
 
 
 # What one release on Explore gives.
-MANY = (
+MOMENT_EXPLANATION = (
     "One budget buys the second moment of all columns. Every linear regression, correlation and test is then free, "
     "each with wider bands than a fit that is released alone. What the page Release releases cannot be explored "
     "afterwards."

@@ -22,7 +22,7 @@ from pmtcore.report.figures import audit as figures
 from pmtcore.report.names import option, source, title
 
 KEY, SWEEP = "audit-record", "audit-sweep"
-A_MOMENT = 0.3
+REDRAW_SECONDS = 0.3
 
 
 def record() -> AuditRecord:
@@ -41,7 +41,7 @@ def keep(audits: dict[str, Audit], computed: str) -> None:
 def sweep() -> None:
     """Draw the button that audits everything, or the running audit."""
     if SWEEP in st.session_state:
-        redrawn(running, A_MOMENT)
+        redrawn(running, REDRAW_SECONDS)
     elif st.button(**control("audit-all")):
         with errors_shown():
             made = Sweep()
@@ -57,7 +57,7 @@ def running() -> bool:
         return False
     words = f"{run.share:.0%} done{f', now {run.next}' if run.live else ''}"
     progress(run.share, words, "audit-stop", run.stop)
-    work(run.step, A_MOMENT)
+    work(run.step, REDRAW_SECONDS)
     job_slots.note(run, run.live)
     if not run.live:
         made = run.record()

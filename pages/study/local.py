@@ -30,7 +30,7 @@ from pmtcore.tables.problem import Problem, prepare
 
 EPSILONS = [1.0, 2.0, 4.0, 8.0, 16.0]
 TRIALS = 10
-A_MOMENT = 1.5
+REDRAW_SECONDS = 1.5
 
 
 def ask_epsilon() -> float:
@@ -112,7 +112,7 @@ def live(run: CentralVsLocal, key: tuple[str, ...], kind: Label, axis: str) -> b
     if run.live:
         progress(run.share, f"Simulating every device: {run.share:.0%} done", "local-stop", run.stop)
     picture(so_far(run), kind, axis, run)
-    work(run.step, A_MOMENT)  # after the picture, so that it appears first
+    work(run.step, REDRAW_SECONDS)  # after the picture, so that it appears first
     if not run.live and kind is Label.LAB and not run.stopped:
         remember(key, lambda: so_far(run))
     return run.live
@@ -167,7 +167,7 @@ def draw_comparison(problem: Problem, mark: tuple[str, ...], kind: Label, axis: 
         return
     run = running(problem, key, axis, epsilon)
     if run.live:
-        redrawn(lambda: live(run, key, kind, axis), A_MOMENT)
+        redrawn(lambda: live(run, key, kind, axis), REDRAW_SECONDS)
     else:
         picture(so_far(run), kind, axis, run)
 

@@ -21,7 +21,7 @@ from pmtcore.tables.problem import Problem
 
 # Pixels of the picture, whose axis a projector shows too, of the table of columns at most, and of one of its lines.
 _PICTURE = 345
-_GLANCE, _LINE = 330, 35
+_TABLE_HEIGHT, _LINE_HEIGHT = 330, 35
 
 
 def showcase() -> None:
@@ -60,7 +60,7 @@ def glance() -> None:
         table,
         hide_index=True,
         width="stretch",
-        height=min(_GLANCE, _LINE * (len(table) + 1) + 3),
+        height=min(_TABLE_HEIGHT, _LINE_HEIGHT * (len(table) + 1) + 3),
         alt="Columns with their part in the fit, kind, missing values and spread in the public rows",
         column_config={
             "part": st.column_config.TextColumn(width=62),

@@ -40,7 +40,7 @@ from pmtcore.report.words import unit_step
 from pmtcore.tables.problem import Problem
 
 # Seconds of computing before the page is drawn first, and between two redraws after that.
-AT_ONCE, A_MOMENT = 0.1, 0.4
+FIRST_DRAW_SECONDS, REDRAW_SECONDS = 0.1, 0.4
 
 
 def filling(curves: Curves, outlined: bool) -> bool:
@@ -51,7 +51,7 @@ def filling(curves: Curves, outlined: bool) -> bool:
         outlined: whether the picture on the page has a line of each method.
     """
     progress(curves.share, f"Predictions of all methods: {curves.share:.0%} done", "plan-stop", curves.stop)
-    work(curves.step, A_MOMENT)
+    work(curves.step, REDRAW_SECONDS)
     return curves.live and curves.outlined() == outlined
 
 
@@ -91,7 +91,7 @@ def ask_budget(place: DeltaGenerator, **more: Any) -> float:
 
 def many(problem: Problem) -> None:
     """Draw what one budget gives on Explore, and the button that leads there."""
-    st.markdown(f"{badge(Label.PUBLIC)} {workflow_state.MANY}")
+    st.markdown(f"{badge(Label.PUBLIC)} {workflow_state.MOMENT_EXPLANATION}")
     left, right = st.columns(2, gap="large")
     mu = ask_budget(left)
     with right:
@@ -117,7 +117,7 @@ def page(problem: Problem) -> None:
     computing = curves.live and not st.session_state.get("plan-release")
     if computing:
         with st.spinner("Predicting", show_time=True):
-            work(curves.step, AT_ONCE)
+            work(curves.step, FIRST_DRAW_SECONDS)
     if not curves.ids:
         st.info(
             "No method predicts its errors from these public data; a release needs no plan.", icon=":material/info:"
@@ -140,7 +140,7 @@ def page(problem: Problem) -> None:
             st.caption(plain(words))
         if computing and curves.live:
             outlined = curves.outlined()
-            redrawn(lambda: filling(curves, outlined), A_MOMENT)
+            redrawn(lambda: filling(curves, outlined), REDRAW_SECONDS)
     with later(right, "answer"):
         answer(problem, curves, here, coefficient, mu=mu)
     reverse(problem, curves, id, coefficient, mu=mu)

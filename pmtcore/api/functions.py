@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pmtcore.auditing.lower_bound import Audit, Fit, PeerAudit
 
 _CURATOR = Curator("a notebook or script, run by whoever holds the private table")
-_FIT = ("ledger", "dataset", "key", "purpose", "public_rows", "lab", "seed", "quiet")
+_SPEND_ARGUMENTS = ("ledger", "dataset", "key", "purpose", "public_rows", "lab", "seed", "quiet")
 _SELECTION_SHARE = 0.2  # share of an audit's runs that choose the pair of tables
 
 
@@ -41,7 +41,7 @@ def release(private: object, public: object, *, family: str = "gaussian", **sett
     Raises:
         InputError: as ``fit``.
     """
-    spending = {name: settings.pop(name) for name in (*_FIT, "target") if name in settings}
+    spending = {name: settings.pop(name) for name in (*_SPEND_ARGUMENTS, "target") if name in settings}
     return model(family, **settings).fit(private, public, **{"quiet": True, **spending}).results_
 
 

@@ -24,8 +24,9 @@ from pmtcore.tables.fingerprint import public_digest
 from pmtcore.tables.named import is_demo
 from pmtcore.tables.problem import Problem
 
-_MARK = 8  # hexadecimal digits of a digest in a name: two of 1,000 frames have the same with probability 1/9,000
-_MADE: dict[str, str] = {}  # digest of a request with its tables -> key in the ledger
+# Hexadecimal digits of a digest in a name: two of 1,000 frames have the same with probability 1/9,000.
+_DIGEST_DIGITS = 8
+_REQUEST_KEYS: dict[str, str] = {}  # digest of a request with its tables -> key in the ledger
 
 
 @dataclass(frozen=True)
@@ -118,10 +119,10 @@ def spend(
         if is_own_file:
             ledger.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
         request_digest = _digest(ledger.place, dataset, tables, request.as_dict(), *_asked(problem, ledger))
-        key = options.key or _MADE.get(request_digest) or uuid4().hex
+        key = options.key or _REQUEST_KEYS.get(request_digest) or uuid4().hex
         repeated = ledger.entry(key) is not None
     made = recorded_release(problem, request, source, ledger, dataset=dataset, key=key, purpose=options.purpose)
-    _MADE[request_digest] = key
+    _REQUEST_KEYS[request_digest] = key
     account = account_after(ledger, made.dataset)
     total, cap = (None, None) if account is None else (account.spent, account.cap)
     spent = Spent(cost.person.mu, ledger.place, made.dataset, key, total, cap, repeated, other_rows=made.other_rows)
@@ -146,7 +147,7 @@ def name_for_frame(problem: Problem, ledger: Ledger) -> str:
     that share rows share an account under any names, see :meth:`Ledger.enter_table`.
     """
     mark = "" if problem.table is None else seal(ledger.fingerprint_key, problem.table.sha256)
-    return f"unnamed table {mark[:_MARK]}".strip()
+    return f"unnamed table {mark[:_DIGEST_DIGITS]}".strip()
 
 
 def _asked(problem: Problem, ledger: Ledger) -> tuple[object, ...]:

@@ -37,9 +37,9 @@ def etable(*fits: object, titles: Sequence[str] | None = None, digits: int = 3) 
         raise InputError(FaceMessage.TITLES_FORM)
     headings = list(titles) if titles is not None else [f"({at})" for at in range(1, len(fits) + 1)]
     columns = [_column(fit, digits) for fit in fits]
-    order = dict.fromkeys(name for column in columns for name in column if name[0] not in _LAST)
+    order = dict.fromkeys(name for column in columns for name in column if name[0] not in _LAST_STATISTICS)
     rows = [*(name for name in order if name[0] != "Intercept"), *(name for name in order if name[0] == "Intercept")]
-    rows += [(name, "") for name in _LAST if any((name, "") in column for column in columns)]
+    rows += [(name, "") for name in _LAST_STATISTICS if any((name, "") in column for column in columns)]
     index = pd.MultiIndex.from_tuples(rows, names=["", "stat"])
     return pd.DataFrame([[column.get(row, "") for column in columns] for row in rows], index=index, columns=headings)
 
@@ -58,7 +58,7 @@ def great_table(*fits: object, titles: Sequence[str] | None = None, digits: int 
     return GT(frame.drop(columns="stat"), rowname_col="")
 
 
-_LAST = ("R2", "N")
+_LAST_STATISTICS = ("R2", "N")
 
 
 def _column(fit: object, digits: int) -> dict[tuple[str, str], str]:

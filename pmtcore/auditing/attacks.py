@@ -231,8 +231,8 @@ def unreached_interval_mask(theta: np.ndarray) -> np.ndarray:
 
 
 # Half a row and a full one, in the design of E11.
-_HALF, _FULL = (0.5, 1.0), (1.0, 0.0)
-_TIPPED: tuple[Table, Table] = ((_HALF, _EMPTY_ROW), (_HALF, _FULL))
+_HALF_ROW, _FULL_ROW = (0.5, 1.0), (1.0, 0.0)
+_TIPPED: tuple[Table, Table] = ((_HALF_ROW, _EMPTY_ROW), (_HALF_ROW, _FULL_ROW))
 ATTACKS = {
     attack.id: attack
     for attack in (

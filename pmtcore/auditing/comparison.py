@@ -320,7 +320,7 @@ def problem_at(problem: Problem, axis: str, x: float, seed: int) -> Problem:
 
 
 # Parameter of a method that varies along an axis.
-_MOVED = {"penalty": "lam", "steps": "steps"}
+_SWEPT_PARAMETERS = {"penalty": "lam", "steps": "steps"}
 
 
 def errors_depend_on_axis(entry: Method, public: PublicData, axis: str) -> bool:
@@ -333,7 +333,7 @@ def errors_depend_on_axis(entry: Method, public: PublicData, axis: str) -> bool:
     """
     if axis == "penalty" and public.family is not GAUSSIAN:
         return True
-    return axis not in _MOVED or _has(entry, _MOVED[axis])
+    return axis not in _SWEPT_PARAMETERS or _has(entry, _SWEPT_PARAMETERS[axis])
 
 
 def _has(entry: Method, parameter: str) -> bool:
@@ -343,7 +343,7 @@ def _has(entry: Method, parameter: str) -> bool:
 
 def _settings(entry: Method, given: Mapping[str, Any], axis: str, x: float) -> dict[str, Any]:
     """Return the parameters of a method at a position; unchanged where the method has no parameter for the axis."""
-    name = _MOVED.get(axis)
+    name = _SWEPT_PARAMETERS.get(axis)
     return {**given, name: x} if name is not None and _has(entry, name) else dict(given)
 
 

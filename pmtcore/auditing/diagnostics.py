@@ -24,7 +24,7 @@ from pmtcore.tables.problem import Problem
 
 QUANTILES = np.linspace(0.0, 1.0, 2001)
 # Share of a direction's squared length that the named columns have together, and the most columns that are named.
-CARRIED, MOST_CARRIERS = 0.8, 3
+NAMED_SHARE, MOST_NAMED_COLUMNS = 0.8, 3
 # Draws of a spectrum: the standard error of its median is about a tenth of the spread. Fewer for very many columns.
 _DRAWS, _FEWEST_DRAWS = 200, 5
 _OPERATIONS = 2e9  # about a second
@@ -116,7 +116,7 @@ class Direction:
 
     Attributes:
         shares: share of its squared length, by column of the table, largest first; small shares are omitted.
-        columns: number of columns that have :data:`CARRIED` of its squared length together.
+        columns: number of columns that have :data:`NAMED_SHARE` of its squared length together.
     """
 
     shares: Mapping[str, float]
@@ -151,8 +151,8 @@ def _direction(names: Sequence[str], vector: np.ndarray) -> Direction:
         column = category(name) or name
         shares[column] = shares.get(column, 0.0) + float(share)
     ordered = sorted(shares.items(), key=lambda item: -item[1])
-    many = int(np.searchsorted(np.cumsum([share for _, share in ordered]), CARRIED) + 1)
-    return Direction(dict(ordered[: min(many, MOST_CARRIERS)]), many)
+    many = int(np.searchsorted(np.cumsum([share for _, share in ordered]), NAMED_SHARE) + 1)
+    return Direction(dict(ordered[: min(many, MOST_NAMED_COLUMNS)]), many)
 
 
 def expected_after(d: int, m: int) -> Conditioning:

@@ -19,25 +19,26 @@ _MMAP_THRESHOLD = -3  # mallopt's name for it
 _BLOCK = 128 * 1024  # bytes from which a block is mapped separately, and returned to the system once it is free
 _ARENA_MAX = -8  # mallopt's name for the number of heaps
 _TOP_PAD, _PAD = -2, 128 * 1024  # bytes by which the heap grows beyond a request; the library's default
-_SMALL = range(16, 513, 16)  # sizes of blocks that Python keeps in pools of its own
-_SWEPT = 2 * 2**20  # bytes of each such size that are written over
+_POOLED_SIZES = range(16, 513, 16)  # sizes of blocks that Python keeps in pools of its own
+_BYTES_OVERWRITTEN = 2 * 2**20  # bytes of each such size that are written over
 # Sizes of a free block and of its remainder. A thread keeps some freed blocks of each size up to 1032, and reuses them
 # for that size alone.
 _SIZES = [int(1.25**k) for k in range(52, 31, -1)] + [*range(1032, 0, -16)]
-_SPARE = 2 * 2**20  # bytes: the last block of each size is beyond the heap's end
+_LAST_BLOCK_BYTES = 2 * 2**20  # bytes: the last block of each size is beyond the heap's end
 _HEADER = 16  # most bytes of a block beyond the requested ones
 _PROBE = 4096  # bytes of a block that comes from the thread's heap: a thread keeps smaller ones that it freed itself
-_ELSEWHERE = 4  # bit of a block's size that is set where it lies in another heap than the process's first
-_ALIGNED = 64 * 2**20  # bytes; each part of such a heap begins at a multiple, with the address of the heap's owner
+_OTHER_HEAP_BIT = 4  # bit of a block's size that is set where it lies in another heap than the process's first
+# Bytes; each part of such a heap begins at a multiple, with the address of the heap's owner.
+_HEAP_ALIGNMENT = 64 * 2**20
 _WORD = ctypes.sizeof(ctypes.c_size_t)
 _SIZE_OF_PART = 2 * _WORD  # where a part has its size
 _CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 # Shares of the memory: of a process that runs one command, and of one that does other work too. Eight running jobs, as
 # many as a server has, take a quarter.
-_OF_A_COMMAND, _OF_OTHERS = 1 / 8, 1 / 32
+_COMMAND_SHARE, _OTHER_SHARE = 1 / 8, 1 / 32
 # Bytes, at least and at most: a release of a file that does not fit stays below 300 MB, of one that fits below 1.5 GB.
 LEAST_KEPT, MOST_KEPT = 96 * 2**20, 2**30
-_share = [_OF_OTHERS]
+_share = [_OTHER_SHARE]
 
 
 def memory_limit() -> int:
@@ -57,7 +58,7 @@ def memory_limit() -> int:
 
 def runs_one_command() -> None:
     """State that this process runs one command, which may take more."""
-    _share[:] = [_OF_A_COMMAND]
+    _share[:] = [_COMMAND_SHARE]
 
 
 def bytes_for_rows(taken: int = 0) -> int:
@@ -92,8 +93,8 @@ def release_memory(*, every_heap: bool = True) -> None:
         import pyarrow as pa  # noqa: PLC0415
 
         pa.default_memory_pool().release_unused()
-    for size in _SMALL:
-        blocks = [bytes(size) for _ in range(min(_SWEPT // size, 20_000))]
+    for size in _POOLED_SIZES:
+        blocks = [bytes(size) for _ in range(min(_BYTES_OVERWRITTEN // size, 20_000))]
         del blocks
     with contextlib.suppress(OSError, AttributeError):
         library = ctypes.PyDLL("libc.so.6")
@@ -168,7 +169,7 @@ def _own_heap(library: ctypes.PyDLL) -> int:
 
 def _part_of(block: int) -> int:
     """Return where the part of a heap begins in which a block lies, or 0 for the process's first heap."""
-    return block // _ALIGNED * _ALIGNED if _word(block - _WORD) & _ELSEWHERE else 0
+    return block // _HEAP_ALIGNMENT * _HEAP_ALIGNMENT if _word(block - _WORD) & _OTHER_HEAP_BIT else 0
 
 
 def _word(address: int) -> int:
@@ -182,7 +183,7 @@ def _write_over(library: ctypes.PyDLL) -> None:
     """
     library.mallopt(_TOP_PAD, 0)
     state = library.mallinfo2()
-    left, first = int(state.fordblks + state.fsmblks) + _SPARE, 0
+    left, first = int(state.fordblks + state.fsmblks) + _LAST_BLOCK_BYTES, 0
     ends = {0: library.sbrk(0)}
     for size in _SIZES:
         while left >= size:

@@ -172,7 +172,8 @@ def kind_of(note: str) -> Message | None:
     return note.kind if isinstance(note, Note) else None
 
 
-MOST_HELD = 2**27  # numbers of all rows at once: 1 GB, and what holds its rows needs a few times that at work
+# Numbers of all rows at once: 1 GB, and what holds its rows needs a few times that at work.
+MOST_IN_MEMORY = 2**27
 
 
 class InputError(ValueError):
@@ -322,8 +323,8 @@ def check_fits_in_memory(n: int, width: int) -> None:
     Raises:
         InputError: too many.
     """
-    if n * width > MOST_HELD:
-        raise InputError(ArgumentMessage.TOO_MANY_ROWS_AT_ONCE, rows=n, count=width, limit=MOST_HELD // 10**6)
+    if n * width > MOST_IN_MEMORY:
+        raise InputError(ArgumentMessage.TOO_MANY_ROWS_AT_ONCE, rows=n, count=width, limit=MOST_IN_MEMORY // 10**6)
 
 
 class CapError(InputError):

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 PARTS = ("privacy", "sampling", "truncation")
 INTERCEPT = "Intercept"  # as formulas, statsmodels and pyfixest name it, so that rows of tables align
-_OURS = "(intercept)"  # as records name it
+_RECORD_INTERCEPT = "(intercept)"  # as records name it
 _LEVEL = 0.95  # confidence level of the bands in a record
 KNOWN_DOF = 1e5  # degrees of freedom from which a variance counts as known
-_CELL = "padding:2px 10px;text-align:right"
+_CELL_STYLE = "padding:2px 10px;text-align:right"
 Features = Callable[[object], np.ndarray]
 
 
@@ -47,7 +47,7 @@ def _frame(
 
 def statsmodels_name(name: str) -> str:
     """Return the name of a coefficient in the spelling of statsmodels and pyfixest."""
-    return INTERCEPT if name == _OURS else name
+    return INTERCEPT if name == _RECORD_INTERCEPT else name
 
 
 class Mean(Protocol):
@@ -335,10 +335,10 @@ class Results:
 
     def _repr_html_(self) -> str:
         names = self._columns()
-        head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in ("", *names))
+        head = "".join(f'<th style="{_CELL_STYLE}">{escape(name)}</th>' for name in ("", *names))
         rows = "".join(
-            f'<tr><th style="{_CELL}">{escape(name)}</th>'
-            + "".join(f'<td style="{_CELL}">{escape(cell)}</td>' for cell in cells)
+            f'<tr><th style="{_CELL_STYLE}">{escape(name)}</th>'
+            + "".join(f'<td style="{_CELL_STYLE}">{escape(cell)}</td>' for cell in cells)
             + "</tr>"
             for name, cells in self._cells()
         )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pmtcore.methods.registry import Plan
     from pmtcore.public.moments import PublicData
 
-_SHOWN = 3  # methods: the recommended one, and two others to compare it with
+_METHODS_COMPARED = 3  # methods: the recommended one, and two others to compare it with
 
 
 def plan(chosen: argparse.Namespace) -> Answer:
@@ -37,7 +37,7 @@ def plan(chosen: argparse.Namespace) -> Answer:
     order = planning.ranked_methods(plans, first)
     plans = sorted(plans, key=lambda planned: order.index(planned.method))
     rows = [row for planned in plans for row in planned.rows()]
-    shown = order if chosen.all else order[:_SHOWN]
+    shown = order if chosen.all else order[:_METHODS_COMPARED]
     record: dict[str, Any] = {"label": Label.PUBLIC.value, "rows": rows, "n": n, "public_rows": public.m}
     record["recommended"] = first
     lines = table_lines(row for row in rows if row["method"] in shown)

@@ -24,11 +24,11 @@ def run(chosen: argparse.Namespace) -> Answer:
     moment = Moment.from_bytes(read_small(chosen.record))
     if chosen.synthetic:
         return _synthetic(moment, chosen)
-    if chosen.show in _SHOWN:
-        record = _SHOWN[chosen.show](moment, chosen)
+    if chosen.show in _OUTPUTS:
+        record = _OUTPUTS[chosen.show](moment, chosen)
         return {"label": moment.label.value, **record}, _lines(record)
     if chosen.show is not None:
-        raise InputError(CommandMessage.SHOW_FORM, allowed=_SHOWN)
+        raise InputError(CommandMessage.SHOW_FORM, allowed=_OUTPUTS)
     return _answer(moment, chosen)
 
 
@@ -180,7 +180,7 @@ def _components(moment: Moment, _: argparse.Namespace) -> dict[str, Any]:
     return {**fields, "loading_bands": moment.loadings()}
 
 
-_SHOWN: dict[str, Callable[[Moment, argparse.Namespace], dict[str, Any]]] = {
+_OUTPUTS: dict[str, Callable[[Moment, argparse.Namespace], dict[str, Any]]] = {
     "columns": _columns,
     "summary": lambda moment, _: {"summary": moment.summary()},
     "correlations": lambda moment, _: {"pairs": moment.pairs()},

@@ -9,7 +9,8 @@ from typing import TypeGuard
 from pmtcore.base.messages import CommandMessage, InputError, TableMessage
 
 MOST_INPUT = 512 * 2**20  # bytes of a table that is held as it comes, since a pipe cannot be read twice
-_MOST = 64 * 2**20  # bytes of a configuration or a record: a thousand coefficients' second moment takes a third of it
+# Bytes of a configuration or a record: a thousand coefficients' second moment takes a third of it.
+_MOST_BYTES = 64 * 2**20
 STANDARD_INPUT = "-"
 # Attributes of parsed options that name a file to write, with the options' names.
 _OUTPUTS = {
@@ -53,8 +54,8 @@ def read_small(path: str) -> bytes:
     file = Path(path)
     if not file.is_file():
         raise InputError(TableMessage.NO_FILE, place=path)
-    if file.stat().st_size > _MOST:
-        raise InputError(CommandMessage.FILE_TOO_LARGE, place=path, megabytes=_MOST // 2**20)
+    if file.stat().st_size > _MOST_BYTES:
+        raise InputError(CommandMessage.FILE_TOO_LARGE, place=path, megabytes=_MOST_BYTES // 2**20)
     return file.read_bytes()
 
 

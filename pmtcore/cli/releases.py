@@ -34,12 +34,12 @@ from pmtcore.tables.named import is_demo
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.streams import without_keys
 
-_BESIDE = (
+_LEDGER_FILES_NOTE = (
     "Beside it lie two small files, .key and .head: copy all three together, and keep .key from others. Without them "
     "nobody can tell whether the ledger was changed."
 )
-_AFTER = 1.0  # seconds before progress is reported
-_EACH = 0.5  # seconds between two reports, on a terminal; ten times as long elsewhere
+_DELAY = 1.0  # seconds before progress is reported
+_INTERVAL = 0.5  # seconds between two reports, on a terminal; ten times as long elsewhere
 
 
 def run(chosen: argparse.Namespace) -> Answer:
@@ -120,7 +120,7 @@ def _recorded(
         )
         with after_spend(SpendPlace(ledger, recorded.dataset, key, cost.person.mu)):
             if begun:
-                print_note(chosen, f"A ledger is begun: {ledger.place}. {_BESIDE}")
+                print_note(chosen, f"A ledger is begun: {ledger.place}. {_LEDGER_FILES_NOTE}")
             if recorded.other_rows:
                 print_note(chosen, SpendMessage.OTHER_ROWS.sentence(dataset=recorded.dataset))
             account = account_after(ledger, recorded.dataset)
@@ -194,7 +194,7 @@ def progress_reporter(always: bool, problem: Problem, request: Request) -> Itera
     def tell(report: Report) -> None:
         nonlocal last, said
         now = time.monotonic()
-        if not (terminal or always) or now - start < _AFTER or now - last < (_EACH if terminal else 10 * _EACH):
+        if not (terminal or always) or now - start < _DELAY or now - last < (_INTERVAL if terminal else 10 * _INTERVAL):
             return
         last, said = now, True
         sys.stderr.write(f"\r\x1b[K{report.words}" if terminal else f"{report.words}\n")

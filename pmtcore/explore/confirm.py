@@ -21,7 +21,8 @@ from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT, joint_rows, public_from_rows
 from pmtcore.tables.problem import Problem
 
-_SAME = 1e-9  # relative tolerance of equal coordinates: those that were written and read again differ by less
+# Relative tolerance of equal coordinates: those that were written and read again differ by less.
+_RELATIVE_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,8 +210,8 @@ def _check_alike(one: Record, other: Record) -> None:
     same = json.dumps(_columns(one)) == json.dumps(_columns(other)) and one.root.shape == other.root.shape
     if not same:
         raise InputError(ExploreMessage.OTHER_COLUMNS)
-    apart = np.max(np.abs(one.root - other.root)) > _SAME * np.max(np.abs(one.root))
-    if apart or not math.isclose(one.radius, other.radius, rel_tol=_SAME) or one.m != other.m:
+    apart = np.max(np.abs(one.root - other.root)) > _RELATIVE_TOLERANCE * np.max(np.abs(one.root))
+    if apart or not math.isclose(one.radius, other.radius, rel_tol=_RELATIVE_TOLERANCE) or one.m != other.m:
         raise InputError(ExploreMessage.OTHER_RADII)
 
 

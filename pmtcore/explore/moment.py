@@ -49,7 +49,7 @@ from pmtcore.tables.sources import narwhals_frame
 
 _LOADINGS = 5  # components with bands: further ones explain little, and each takes as long
 MARK = "synthetic"
-_MOST = 1_000_000  # most synthetic rows: enough to try code on
+_MOST_SYNTHETIC_ROWS = 1_000_000  # most synthetic rows: enough to try code on
 _METHOD = "joint-moment"
 
 
@@ -551,7 +551,7 @@ def synthetic_rows(
     Raises:
         InputError: a number of rows or a seed out of range.
     """
-    whole_number_between("synthetic rows", count, 1, _MOST)
+    whole_number_between("synthetic rows", count, 1, _MOST_SYNTHETIC_ROWS)
     rng = np.random.default_rng(whole_number_between("seed", seed, 0, 2**63 - 1))
     mean, cov, _ = marginals.centred()
     sd = np.sqrt(np.maximum(np.diag(cov)[1:], 0.0))

@@ -12,9 +12,9 @@ from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.methods.joint_moment.influence import RowInfluence
 from pmtcore.methods.joint_moment.linear import State, floor_moments, solve
 
-POINTS = 31  # of a path, several a decade
+PATH_POINTS = 31  # of a path, several a decade
 _SWEEPS = 60  # sweeps over the coordinates at each penalty, started at the solution of the previous penalty
-_CLOSE = 1e-6  # relative change of the coefficients at which sweeps end: it changes no printed digit
+_CONVERGED_CHANGE = 1e-6  # relative change of the coefficients at which sweeps end: it changes no printed digit
 _MOST_SUBSET_FEATURES = 14  # 2^14 subsets answer in about a second
 _MOST_DRAWS = 10_000  # the standard error of a selection frequency is then 0.5 %
 _DRAWS = 60  # of noise and sampling: the standard error of a selection frequency is then about 6 %
@@ -64,7 +64,7 @@ def ridge_path(fit: Regression, steps: Mapping[str, float] | None = None) -> Pat
         cross = slopes @ state.moment @ others.T
         gram = gram - cross @ np.linalg.solve(others @ state.moment @ others.T, cross.T)
     sizes = np.linalg.eigvalsh((gram + gram.T) / 2)
-    path = np.geomspace(max(sizes[0], 1e-12 * sizes[-1]) / 1000, sizes[-1] * 10, POINTS)
+    path = np.geomspace(max(sizes[0], 1e-12 * sizes[-1]) / 1000, sizes[-1] * 10, PATH_POINTS)
     fits = [solve(state, fit.fit.response, features, lam * step**2, free=free) for lam in path]
     limits = np.array([[one.bands.low, one.bands.high] for one in fits])
     return Path(fit.names, path, np.array([one.coefficients for one in fits]), bands=(limits[:, 0], limits[:, 1]))
@@ -93,7 +93,7 @@ def lasso_path(fit: Regression, draws: int = _DRAWS) -> Path:
     sd = np.sqrt(np.einsum("tqq->tq", gram))
     gram, cross = gram / (sd[:, :, None] * sd[:, None, :]), cross / sd
     top = float(np.max(np.abs(cross[0]))) * 1.0001
-    path = np.geomspace(top, top / 1000, POINTS)
+    path = np.geomspace(top, top / 1000, PATH_POINTS)
     inner = np.zeros(cross.shape)
     coefficients, chosen = [], []
     for lam in path:
@@ -114,7 +114,7 @@ def _lasso(gram: np.ndarray, cross: np.ndarray, lam: float, start: np.ndarray) -
         for j in range(b.shape[1]):
             rest = cross[:, j] - np.einsum("tq,tq->t", gram[:, j], b) + b[:, j]
             b[:, j] = np.sign(rest) * np.maximum(np.abs(rest) - lam, 0.0)
-        if np.max(np.abs(b - before)) < _CLOSE * max(float(np.max(np.abs(cross))), 1e-300):
+        if np.max(np.abs(b - before)) < _CONVERGED_CHANGE * max(float(np.max(np.abs(cross))), 1e-300):
             break
     return b
 

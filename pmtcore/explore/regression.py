@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 CORRECTIONS = ("none", "bonferroni", "scheffe")
 _LEVEL = 0.95  # of every band
-_SHOWN = 100  # characters of a formula in a short name
-_AWAY = 0.1  # least ratio u0 at which its error differs from that at 0 by more than rounding
-_ANY = 1e9  # ratio u0 whose share ``u0^2/(1 + u0^2)`` is 1 up to rounding
+_NAME_CHARACTERS = 100  # characters of a formula in a short name
+_LEAST_RATIO = 0.1  # least ratio u0 at which its error differs from that at 0 by more than rounding
+_INFINITE_RATIO = 1e9  # ratio u0 whose share ``u0^2/(1 + u0^2)`` is 1 up to rounding
 # First-stage F below which limits are too narrow and the estimate is biased towards least squares (Staiger and Stock
 # 1997).
-_WEAK = 10.0
+_WEAK_F = 10.0
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Regression(Reported):
 
     def __repr__(self) -> str:
         formula = one_line(self.formula)
-        return f"<Regression {formula if len(formula) <= _SHOWN else formula[:_SHOWN] + '...'}>"
+        return f"<Regression {formula if len(formula) <= _NAME_CHARACTERS else formula[:_NAME_CHARACTERS] + '...'}>"
 
     def __str__(self) -> str:
         return str(self.results_)
@@ -293,7 +293,7 @@ class Regression(Reported):
         by_u = (2 * u / (1 + u**2) ** 2)[:, None, None]
         share = moment_figures(self.state, u**2 / (1 + u**2), by_u * of_difference(u), (0.0, 1.0))
         # The squared error is a quadratic in u0, which its values at three points determine.
-        away = np.maximum(np.abs(u), _AWAY)
+        away = np.maximum(np.abs(u), _LEAST_RATIO)
         minus, none, plus = (
             _half_widths(moment_figures(self.state, u, of_difference(at)).bands) ** 2 for at in (-away, 0 * away, away)
         )
@@ -390,7 +390,7 @@ def _fieller_limits(
     ends = np.abs([(middle + side * root) / np.where(rest == 0, 1e-12, rest) for side in (-1, 1)])
     low = np.where(u**2 <= square, 0.0, np.minimum(*ends))
     # Where the scale may be 0, no u0 is rejected for its size.
-    return low, np.where(rest > 0, np.maximum(*ends), _ANY)
+    return low, np.where(rest > 0, np.maximum(*ends), _INFINITE_RATIO)
 
 
 def _stacked(gradients: list[np.ndarray], state: State) -> np.ndarray:
@@ -493,7 +493,7 @@ class InstrumentalFit:
     @property
     def weak(self) -> tuple[str, ...]:
         """Return the endogenous features whose first-stage F is below ten: their limits cannot be relied on."""
-        return tuple(name for name, test in self.first_stage.items() if not test.textbook_f >= _WEAK)
+        return tuple(name for name, test in self.first_stage.items() if not test.textbook_f >= _WEAK_F)
 
     def __repr__(self) -> str:
         strength = ", ".join(

@@ -21,7 +21,7 @@ from pmtcore.glm.solvers import Data, Losses, Penalty, Solution, minimize, model
 
 REGULARIZERS = ("ridge", "bridge", "lasso", "elastic-net")
 _LEAST_SIZE = 1e-8  # lower bound on |theta| in the weights
-_STILL_MOVE = 1e-7  # largest change of a coefficient at which a fit has converged
+_CONVERGED_CHANGE = 1e-7  # largest change of a coefficient at which a fit has converged
 _ROUGH_FACTOR = 100.0  # tolerance of earlier rounds over that of the last
 # Largest curvature along a step, over the tolerance, for which the quadratic model replaces the losses (rows up to 20
 # long)
@@ -261,7 +261,7 @@ def iterate(
             )
         else:
             theta[live] = minimize(data, penalty, _loose(data), before).theta
-        live = live[np.max(np.abs(theta[live] - before), axis=1) >= _STILL_MOVE]
+        live = live[np.max(np.abs(theta[live] - before), axis=1) >= _CONVERGED_CHANGE]
         if not len(live):
             break
     return Iterated(np.where(np.abs(theta) < _NEGLIGIBLE_SIZE, 0.0, theta), weights)

@@ -116,7 +116,7 @@ BOOSTING = Family(
     binary=True,
 )
 FAMILIES = {entry.id: entry for entry in (GAUSSIAN, LOGISTIC, POISSON, BOOSTING)}
-_ALSO = {"linear": "gaussian"}
+_ALIASES = {"linear": "gaussian"}
 
 
 def family(id: str) -> Family:
@@ -125,4 +125,4 @@ def family(id: str) -> Family:
     Raises:
         InputError: there is no such family.
     """
-    return FAMILIES[one_of("family", _ALSO.get(id, id), FAMILIES)]
+    return FAMILIES[one_of("family", _ALIASES.get(id, id), FAMILIES)]

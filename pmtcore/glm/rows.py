@@ -19,7 +19,7 @@ _NUMBERS_AT_ONCE = 4_000_000
 _MOST_FITS_ONE_BY_ONE = 4
 # Number of columns from which Hessians are computed one by one too, because the products of columns do not fit into a
 # block's memory: at 97 columns it takes a quarter of the time for 14 fits, and the same time for 60.
-_WIDE = 64
+_WIDE_ROWS = 64
 # Largest number of rows of a block of a sum: the rounding error grows with the block, not the table.
 ROWS_AT_ONCE = 4096
 
@@ -66,7 +66,7 @@ class Rows:
     def sums(self, loss: RowLoss, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ``sum w l' x`` (t, d) and ``sum w l'' x x'`` (t, d, d) at coefficients (t, d)."""
         t, d = theta.shape
-        one_by_one = t <= _MOST_FITS_ONE_BY_ONE or d > _WIDE
+        one_by_one = t <= _MOST_FITS_ONE_BY_ONE or d > _WIDE_ROWS
         products = d * (d + 1) // 2
         gradient, packed, hessian = np.zeros((t, d)), np.zeros((t, products)), np.zeros((t, d, d))
         for part in self.parts(max(t, d) if one_by_one else max(t, products)):

@@ -39,17 +39,17 @@ _SLOPE_LEFT = 0.5  # largest ratio of the slope at the end of a step to that at 
 _SWEEPS_PER_ROUND = 4  # sweeps of coordinate descent before the active set is tried, which is then mostly the final one
 _MOST_ROUNDS = 16  # rounds of sweeps and active set; a step that has not converged then is computed exactly
 _ROUNDS_OF_WIDE = 4  # the same for many coefficients, where a round takes longer than an exact step
-_WIDE = 64  # number of coefficients from which on there are many
+_MANY_COEFFICIENTS = 64  # number of coefficients from which on there are many
 _MOST_VISITS = 100  # most visits of a coordinate by the exact step; a few are usual from nearly correct signs
 _LEFT_OF_LEVEL = 1e-12  # tolerance, in units of the gradient, on the subgradient of a coordinate that stays at 0
 _LEAST_DECREASE = 1e-4  # least ratio of actual to predicted decrease of the objective (Armijo)
 _ROUNDING = 1e-13  # rounding error of a solved quadratic model's gradient, relative to the gradient at the start
 # Newton's decrement over sqrt(n) at which a fit ends; its square is the excess of the mean loss.
-_FITTED = 1e-9
+_CONVERGED_DECREMENT = 1e-9
 # Ridge on the mean loss that gives it a minimum in directions without curvature (separable labels and no penalty).
 _LEAST_RIDGE = 1e-8
 # Root mean square difference of predictors up to which a Hessian is reused.
-_NEAR = 0.2
+_REUSED_WITHIN = 0.2
 # Most reuses of a Hessian. Where few rows determine a coefficient, predictors may agree on average while curvatures
 # differ, and steps with an old Hessian would not converge.
 _MOST_SERVED = 60
@@ -205,7 +205,7 @@ class NearHessians:
         near: root mean square of the difference of predictors up to which a Hessian is reused.
     """
 
-    def __init__(self, own: Callable[[np.ndarray], np.ndarray], scale: float, near: float = _NEAR) -> None:
+    def __init__(self, own: Callable[[np.ndarray], np.ndarray], scale: float, near: float = _REUSED_WITHIN) -> None:
         self._own, self._scale, self._distance = own, scale, near
         self._root: np.ndarray = np.empty((0, 0))
         self._places: np.ndarray = np.empty((0, 0))
@@ -421,7 +421,7 @@ def fit(
     if data.loss is GAUSSIAN:
         # A squared loss has the response's unit squared: the decrement at 0, the length of the fit, sets the scale.
         size = float(_model(data.derivatives(zero), terms, zero, newton_decrements)[2][0])
-    return np.asarray(minimize(data, terms, _FITTED * size, start, measure=newton_decrements).theta[0])
+    return np.asarray(minimize(data, terms, _CONVERGED_DECREMENT * size, start, measure=newton_decrements).theta[0])
 
 
 def _model(
@@ -461,7 +461,7 @@ def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: n
     end = theta.copy()  # theta + d
     todo = np.arange(len(theta))
     accuracy = _ROUNDING * (np.linalg.norm(gradient, axis=1) + np.linalg.norm(lasso, axis=1))
-    for count in range(_MOST_ROUNDS if theta.shape[1] < _WIDE else _ROUNDS_OF_WIDE):
+    for count in range(_MOST_ROUNDS if theta.shape[1] < _MANY_COEFFICIENTS else _ROUNDS_OF_WIDE):
         h, lam = hessian[todo], lasso[todo]
         level = gradient[todo] - np.einsum("tij,tj->ti", h, theta[todo])  # model gradient at end: level + H end
         # In the last iterations signs and zeros do not change, and no sweep is needed.

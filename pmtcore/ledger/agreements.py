@@ -17,7 +17,7 @@ from pmtcore.ledger.engines import Connection
 
 _ANSWERS = {"agree": "agreed", "decline": "declined"}
 # Fields of a spend that must equal those agreed to, so that it is the same release from the same rows.
-_COMPARED = ("request", "mu", "neighbours", "choices", "unit", "tables")
+_AGREED_FIELDS = ("request", "mu", "neighbours", "choices", "unit", "tables")
 
 
 @dataclass(frozen=True)
@@ -163,4 +163,4 @@ class Agreements:
 
 def _differs(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return whether two spends are of different releases."""
-    return any(one.get(name) != other.get(name) for name in _COMPARED)
+    return any(one.get(name) != other.get(name) for name in _AGREED_FIELDS)

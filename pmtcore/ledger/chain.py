@@ -183,24 +183,24 @@ _RESERVE = {
     "tables": _optional(_text),
 }
 # Who did it and in which role, where it is known.
-_WHO = {"by": _optional(_text), "role": _optional(_text)}
+_ACTOR_FIELDS = {"by": _optional(_text), "role": _optional(_text)}
 _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
-    "cap": {"mu": _amount(0.0, 1000.0), **_WHO},
+    "cap": {"mu": _amount(0.0, 1000.0), **_ACTOR_FIELDS},
     "reserve": _RESERVE,
     "release": {"record": _table, "standing": _text},
     "fail": {"reason": _text},
     "accept": {"reason": _text},
     "table": {"fingerprint": _text, "rows": _amount(0, 10**12)},
     "join": {"other": _text, "share": _amount(0.0, 1.0)},
-    "part": {"other": _text, "reason": _text, **_WHO},
-    "retire": {"reason": _text, **_WHO},
+    "part": {"other": _text, "reason": _text, **_ACTOR_FIELDS},
+    "retire": {"reason": _text, **_ACTOR_FIELDS},
     "register": {
         "private": _text,
         "public": _text,
         "unit": _unit,
         "second": lambda value: isinstance(value, bool),
         "schema": _optional(_table),
-        **_WHO,
+        **_ACTOR_FIELDS,
     },
     "ask": {**_RESERVE, "by": _text},
     "agree": {"by": _text, "reason": _text, "role": _optional(_text)},

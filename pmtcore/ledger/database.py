@@ -27,7 +27,7 @@ from pmtcore.ledger.engines import Connection, address, database_errors, display
 from pmtcore.ledger.sidecar import Head, LedgerSidecar, seal
 
 _LOG = logging.getLogger("second_moment.ledger")
-_ALL = "SELECT * FROM pmt_events ORDER BY seq"
+_ALL_EVENTS = "SELECT * FROM pmt_events ORDER BY seq"
 _INSERT = (
     "INSERT INTO pmt_events (seq, at, dataset, kind, key, payload, previous, hash, seal) "
     "VALUES (:seq, :at, :dataset, :kind, :key, :payload, :previous, :hash, :seal)"
@@ -258,7 +258,7 @@ class Database:
             Damaged: the chain is broken, or there is a key and no event has a seal.
             LedgerError: the key is missing.
         """
-        rows = list(connection.rows(_ALL))
+        rows = list(connection.rows(_ALL_EVENTS))
         if all(row["seal"] is not None for row in rows):
             return
         sealed = any(row["seal"] is not None for row in rows)
@@ -444,7 +444,7 @@ class Database:
             LedgerError: the database cannot be read.
         """
         with self._locked(), self._transaction(reads=True) as connection:
-            checked = chain.check_chain(connection.rows(_ALL), self.key, None, head.strip().lower())
+            checked = chain.check_chain(connection.rows(_ALL_EVENTS), self.key, None, head.strip().lower())
             why = "" if checked.first_bad is None else Damage.BROKEN_CHAIN.sentence(event=checked.first_bad)
             noted = None
             try:
@@ -477,7 +477,7 @@ class Database:
         if not reason.strip():
             raise LedgerError(LedgerMessage.REASON_FOR_COPY)
         with self._locked(), self._transaction() as connection:
-            checked = chain.check_chain(connection.rows(_ALL), self.key)
+            checked = chain.check_chain(connection.rows(_ALL_EVENTS), self.key)
             if checked.first_bad is not None or self.key is None:
                 raise Damaged(Damage.BROKEN_OR_UNKEYED)
             fields = {"reason": reason[:TEXT_LENGTH]}

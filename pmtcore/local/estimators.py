@@ -26,10 +26,10 @@ from pmtcore.local.protocol import Configuration
 
 _ROUNDS = 6  # alternating updates of scale and intercept until convergence
 _SCAN = np.geomspace(1e-4, 1e4, 801)  # grid of the scan for a root, forty points a decade; noise hides closer roots
-_NEXT = 1e-7  # relative distance within which the root for all scores lies from that for their summary
-_SURE = 1e-3  # margin of the scan, far above the error of the summary
-_FEW = 2000  # size of the summary of scores that is scanned; the root is computed from all scores
-_MANY = 100_000  # number of public rows above which reusing near Hessians halves the cost
+_ROOT_TOLERANCE = 1e-7  # relative distance within which the root for all scores lies from that for their summary
+_SCAN_MARGIN = 1e-3  # margin of the scan, far above the error of the summary
+_SUMMARY_SIZE = 2000  # size of the summary of scores that is scanned; the root is computed from all scores
+_ROWS_FOR_NEAR_HESSIANS = 100_000  # number of public rows above which reusing near Hessians halves the cost
 _SCORES_AT_ONCE = 8192  # numbers that fit into the processor's cache
 _SIGMOID_REACH = 45.0  # beyond it the slope of a sigmoid is below 3e-20
 MOST_NUMBERS = 300  # of a report: each is a fit of its own
@@ -119,10 +119,10 @@ class PublicRows:
     def of(cls, features: np.ndarray) -> PublicRows:
         """Return rows (m, d) without their copies where they have few levels, as Bernoulli rows do."""
         key = row_keys(features)
-        if len(np.unique(key[: 2 * _FEW])) > _FEW:
+        if len(np.unique(key[: 2 * _SUMMARY_SIZE])) > _SUMMARY_SIZE:
             return cls(features)
         _, first, back, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-        if len(first) > _FEW or not np.array_equal(features[first][back], features):
+        if len(first) > _SUMMARY_SIZE or not np.array_equal(features[first][back], features):
             return cls(features)
         return cls(features[first], counts / len(features))
 
@@ -176,7 +176,7 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.n
     grid = link.sign * _SCAN
     begin = _first_possible(link, longest, offset)
     at = next((k for k in range(begin, len(grid)) if rough(float(grid[k])) >= 0), len(grid) - 1)
-    if not exact and at > 0 and rough(float(grid[at - 1])) < -_SURE:
+    if not exact and at > 0 and rough(float(grid[at - 1])) < -_SCAN_MARGIN:
         near = _narrowed(gap, rough, sorted((float(grid[at - 1]), float(grid[at]))))
         if near is not None:
             return near
@@ -207,7 +207,7 @@ def _narrowed(gap: Callable[[float], float], rough: Callable[[float], float], en
     if rough(ends[0]) * rough(ends[1]) >= 0:
         return None
     near = root(rough, ends[0], ends[1], xtol=1e-300, rtol=1e-8)
-    close = sorted((near * (1 - _NEXT), near * (1 + _NEXT)))
+    close = sorted((near * (1 - _ROOT_TOLERANCE), near * (1 + _ROOT_TOLERANCE)))
     inside = [max(close[0], ends[0]), min(close[1], ends[1])]
     first, last = gap(inside[0]), gap(inside[1])
     return inside[0] - first * (inside[1] - inside[0]) / (last - first) if first * last < 0 else None
@@ -220,9 +220,9 @@ def _summarized(scores: np.ndarray, shares: np.ndarray | None) -> tuple[np.ndarr
     either side of its mean, which preserve its mean and variance.
     """
     low, high = float(np.min(scores)), float(np.max(scores))
-    if len(scores) < 2 * _FEW or not high > low:
+    if len(scores) < 2 * _SUMMARY_SIZE or not high > low:
         return scores, np.full(len(scores), 1 / len(scores)) if shares is None else shares, True
-    bins = _FEW // 2
+    bins = _SUMMARY_SIZE // 2
     at = np.minimum(((scores - low) * (bins / (high - low))).astype(np.intp), bins - 1)
     counts = np.bincount(at, shares, minlength=bins)
     some = counts > 0
@@ -297,5 +297,5 @@ def score_equation(
     pull = public.features.T @ (public.weights * centre) / m
     h = public.sums(family, start[None])[1][0] / m
     ridge = noise_variance / max(float(np.mean(np.diag(h))), 1e-3) + 1e-6
-    data = Data(family, public.features, np.zeros(m), public.weights, near=m > _MANY)
+    data = Data(family, public.features, np.zeros(m), public.weights, near=m > _ROWS_FOR_NEAR_HESSIANS)
     return minimize(data, Penalty.of(-m * (pull + score), m * ridge, start), 1e-9 * m).theta

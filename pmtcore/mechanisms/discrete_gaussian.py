@@ -24,7 +24,7 @@ _BITS, _MORE_BITS = 64, 128
 # Candidates at a time: 3 MB of words and numbers.
 _CANDIDATES = 1 << 15
 # Candidates for an integer, with a few to spare: between .26 and .52 of them are accepted.
-_TRIES = 4
+_CANDIDATES_PER_INTEGER = 4
 
 
 def discrete_gaussian(sigma: float, count: int) -> np.ndarray:
@@ -44,7 +44,7 @@ def discrete_gaussian(sigma: float, count: int) -> np.ndarray:
         raise ValueError(f"a scale between 0 and 2^57 is needed, not {sigma}")
     drawn, missing = [np.empty(0, dtype=np.int64)], count
     while missing:
-        candidates = min(_TRIES * missing + 16, _CANDIDATES)
+        candidates = min(_CANDIDATES_PER_INTEGER * missing + 16, _CANDIDATES)
         words = np.frombuffer(os.urandom(24 * candidates), dtype=np.uint64).reshape(3, candidates)
         drawn.append(integers_from_uniform(words, sigma)[:missing])
         missing -= len(drawn[-1])

@@ -10,7 +10,7 @@ import numpy as np
 from pmtcore.base.messages import number_between
 
 # Factor that makes up for the rounding error of a computed length.
-SHORTER = 1 - 2.0**-40
+NORM_FACTOR = 1 - 2.0**-40
 
 
 def papers_radius(d: int, n: int, eta: float) -> float:
@@ -48,7 +48,7 @@ def truncate_within(rows: np.ndarray, radius: float) -> np.ndarray:
         unit = np.where(good[:, None], rows, 0.0) / np.where(good, top, 1.0)[:, None]
         length = np.sqrt(squared_norms(unit))
         inside = np.minimum(np.where(good, top, 0.0), radius / np.maximum(length, 1.0))
-    return np.asarray(unit * (inside * SHORTER)[:, None])
+    return np.asarray(unit * (inside * NORM_FACTOR)[:, None])
 
 
 def length_weights(lengths: np.ndarray, radius: float | np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 
 from pmtcore.methods.registry import Prediction
 
-_MANY = 10.0  # public rows a column above which the ratio is constant
+_MANY_ROWS = 10.0  # public rows a column above which the ratio is constant
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class OutcomeQuantile:
 
     def ratio(self, rows_per_column: float) -> float:
         """Return the quantile at a number of public rows a column."""
-        return self.many * float(np.clip(rows_per_column, 1.0, _MANY) / _MANY) ** self.exponent
+        return self.many * float(np.clip(rows_per_column, 1.0, _MANY_ROWS) / _MANY_ROWS) ** self.exponent
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.minimizer import bytes_kept, row_pieces
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
-from pmtcore.mechanisms.truncation import SHORTER, truncate_within
+from pmtcore.mechanisms.truncation import NORM_FACTOR, truncate_within
 from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import LARGEST_BOUND, Frame, in_frame_coordinates
@@ -141,7 +141,7 @@ class ObjectivePlan(ScorePlan, IterativePlan[RowCache[Rows]]):
 
         def prepare(x: np.ndarray, y: np.ndarray) -> Rows:
             clipped = self.clip.apply(truncate_within(row_products(x, inverse), reach), np.clip(y, 0.0, 1.0))
-            return replace(clipped, weights=SHORTER * clipped.weights)
+            return replace(clipped, weights=NORM_FACTOR * clipped.weights)
 
         return row_pieces(rows, prepare)
 

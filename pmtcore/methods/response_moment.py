@@ -42,7 +42,7 @@ from pmtcore.public.ridge import ridge_regularized_public
 
 _DECLARED = Curator("the user has declared the covariates public, and it depends on nothing else")
 # Cap on the length of whitened rows in H, so that a sum of 2^21 rows fits into 63 bits.
-LONGEST = 2.0**11
+LARGEST_RESPONSE_NORM = 2.0**11
 # Grid steps of a product of two whitened coordinates: the rounding error of H is below a millionth.
 PRODUCT = 2.0**20
 # Ridge on H in the whitening, in units of the mean eigenvalue plus 1: a column may be constant in the private rows, or
@@ -220,7 +220,7 @@ def covariate_moment(pieces: Iterable[QuantizedRows], d: int) -> np.ndarray:
     total = np.zeros((d, d), dtype=np.int64)
     for piece in pieces:
         directions = piece.directions
-        squares = (np.minimum(piece.lengths, LONGEST) / STEPS) ** 2 * PRODUCT
+        squares = (np.minimum(piece.lengths, LARGEST_RESPONSE_NORM) / STEPS) ** 2 * PRODUCT
         for j in range(d):
             products = directions[j] * directions[: j + 1]
             total[j, : j + 1] += np.rint(products * squares).astype(np.int64).sum(axis=1)

@@ -29,7 +29,7 @@ from pmtcore.public.shape import Clip, LeftOutRows
 # .5 and 1.5) cover .90 to .93 with a ratio of 1 and .94 to .95 with 1.3; on *check* .94.
 _USUAL_ERROR_RATIO = 1.3
 _MOST_STEPS = 60  # most Levenberg-Marquardt steps from the public fit
-_SETTLED = 1e-10  # length of a step, relative to the coefficients, that ends the iteration
+_CONVERGED_STEP = 1e-10  # length of a step, relative to the coefficients, that ends the iteration
 # The same as a decrease of minus twice the log posterior, for simulated rows, which need less precision.
 _SETTLED_SIMULATED = 0.01
 # Iterations between the fit and the covariance of the equation, which depend on each other.
@@ -206,7 +206,7 @@ class ScoreEquation:
             slope += np.einsum("tij,tj->ti", precision, fits - centre)
             size = np.trace(curvature, axis1=1, axis2=2)[:, None, None] / d * np.eye(d)
             step = np.linalg.solve(curvature + damping[:, None, None] * size, slope[..., None])[..., 0]
-            going &= np.linalg.norm(step, axis=1) > _SETTLED * (1 + np.linalg.norm(fits, axis=1))
+            going &= np.linalg.norm(step, axis=1) > _CONVERGED_STEP * (1 + np.linalg.norm(fits, axis=1))
             if not going.any():
                 break
             next_gap, next_jacobian, after = at(fits - step)

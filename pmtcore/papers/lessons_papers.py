@@ -19,7 +19,7 @@ from pmtcore.papers.theory import Bound, TheorySetting, bounds
 
 _N, _D = 4000, 3  # rows and columns at which the noise of the lesson's budgets is visible
 _NEEDLE = np.array([1.0, 0.3, 0.1])  # standard deviations of the columns
-_MOST = 12  # Newton steps: without noise the fit has converged after six
+_MOST_STEPS = 12  # Newton steps: without noise the fit has converged after six
 _TRIALS = 15  # trials, whose medians are precise enough for a chart
 _CLOSE = 1.2  # ratio to the least median error up to which errors count as equal
 _ETA = 0.05  # of the papers' radius
@@ -48,7 +48,7 @@ def _newton(x: np.ndarray, y: np.ndarray, beta: np.ndarray, more: np.ndarray, *,
 
 def newton(mu: float, steps: int) -> LessonCurve:
     """Compute the median error of T noisy Newton steps along T, as rows are and whitened (A, Algorithm 3)."""
-    counts = np.arange(1, _MOST + 1)
+    counts = np.arange(1, _MOST_STEPS + 1)
     whitened, plain = (np.asarray([_newton_error(mu, int(t), white) for t in counts]) for white in (True, False))
     # So few trials cannot distinguish errors within that ratio.
     best, here = int(counts[whitened <= _CLOSE * whitened.min()][0]), float(whitened[steps - 1])

@@ -11,7 +11,7 @@ from pmtcore.base.distributions import student
 from pmtcore.base.messages import InputError, PublicMessage
 
 _FEWEST_CLUSTERS = 10  # fewer groups leave fewer than 9 degrees of freedom for the variance between groups
-_KNOWN = 1e12  # degrees of freedom of a variance that counts as known
+_KNOWN_DOF = 1e12  # degrees of freedom of a variance that counts as known
 _TINY = np.finfo(float).tiny
 Z95 = 1.959964  # half of a 95 % band in standard deviations of a normal law
 
@@ -70,7 +70,7 @@ def satterthwaite(*parts: ErrorPart) -> np.ndarray:
     total = np.sum([part.variance for part in parts], axis=0)
     positive = (total > 0) & np.isfinite(total)
     shares = [np.divide(part.variance, total, out=np.zeros_like(total), where=positive) for part in parts]
-    return np.asarray(1 / np.maximum(sum(s**2 / p.freedom for s, p in zip(shares, parts, strict=True)), 1 / _KNOWN))
+    return np.asarray(1 / np.maximum(sum(s**2 / p.freedom for s, p in zip(shares, parts, strict=True)), 1 / _KNOWN_DOF))
 
 
 def limits(

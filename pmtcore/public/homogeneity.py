@@ -38,12 +38,12 @@ _MOST_GROUPS = 1000
 # Most numbers in memory at once for the sums of rows: 16 MB.
 _NUMBERS_AT_ONCE = 2**21
 # Rounded p-values in words, by the p-value above which each is used.
-_SHARES = ((1e-2, "one in twenty"), (1e-3, "one in a hundred"), (1e-6, "one in a thousand"))
+_ROUNDED_P_VALUES = ((1e-2, "one in twenty"), (1e-3, "one in a hundred"), (1e-6, "one in a thousand"))
 # Radius over the longest public row from which on the ball admits private rows unlike all public ones (decision 245).
-OPEN = 2.0
+OPEN_BALL_RATIO = 2.0
 # Standard deviations from which on an alarm names a column, which part of the largest deviation it has to reach (where
 # rows are truncated since one column is far larger, all other columns look smaller), and how many are named at most.
-_NAMED, _NAMED_PART, _MOST_NAMED = 3.0, 1 / 3, 3
+_NAMED_DEVIATIONS, _NAMED_PART, _MOST_NAMED = 3.0, 1 / 3, 3
 # Standard deviations by which the constant's second moment has to be too small to show rows of zeros (once in 30,000
 # releases by chance), and above 0 to show the share of other rows.
 _CLEAR_DEVIATIONS = 4.0
@@ -65,7 +65,7 @@ class Alarm:
 
     def notes(self) -> Iterator[Note]:
         """Yield the finding, and where it is clearest."""
-        chance = next((name for limit, name in _SHARES if self.chance > limit), "one in a million")
+        chance = next((name for limit, name in _ROUNDED_P_VALUES if self.chance > limit), "one in a million")
         yield Note(ReleaseNote.MOMENT_TOO_FAR, chance=chance)
         if self.columns:
             yield Note(ReleaseNote.COLUMNS_DIFFER, columns=self.columns)
@@ -148,7 +148,7 @@ class BootstrapNull:
                 centred = self.root[j] - (self.root[j] @ constant) * constant if self.has_intercept else self.root[j]
                 of_mean = deviation(centred, constant) if self.has_intercept else 0.0
                 far[column] = max(far.get(column, 0.0), deviation(centred, centred), of_mean)
-        least = max([_NAMED, *(size * _NAMED_PART for size in far.values())])
+        least = max([_NAMED_DEVIATIONS, *(size * _NAMED_PART for size in far.values())])
         return tuple(sorted((name for name in far if far[name] >= least), key=lambda name: -far[name]))[:_MOST_NAMED]
 
     def test(self, gram: np.ndarray, noise: float) -> float:
@@ -255,7 +255,7 @@ def bootstrap_null(public: PublicData, ball: Ball, n: int) -> BootstrapNull:
         raise ValueError("public rows are needed")
     if public.has_intercept:  # rows left out of the whitening are longer in every coordinate but that of the constant
         rows = np.column_stack([public.whitened_in_sample[:, 0], rows[:, 1:]])
-    is_open = bool(np.all(Ball(ball.radius / OPEN, ball.response_scale).weights(rows) == 1))
+    is_open = bool(np.all(Ball(ball.radius / OPEN_BALL_RATIO, ball.response_scale).weights(rows) == 1))
     inside, root = ball.weights(rows), public.feature_root
     return simulated_null(public, rows[:, :-1], inside, n, root=root, names=public.names, is_open=is_open)
 

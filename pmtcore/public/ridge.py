@@ -60,7 +60,7 @@ _REFERENCE_PENALTY = 1e-2
 _LEAST_SHARE = 1e-14
 # Leave-one-out log likelihoods distinguish two models with at least a hundred rows where their sums differ by more than
 # four and more than a standard error (Sivula, Magnusson, Matamoros and Vehtari, arXiv 2008.10296).
-_CLEAR_FALL, _CLEAR_ROWS = 4.0, 100
+_CLEAR_DECREASE, _CLEAR_ROWS = 4.0, 100
 # Most reweightings of the penalties by the coefficients; they end sooner where left-out losses stop falling.
 _MOST_REWEIGHTINGS = 4
 _TINY = np.finfo(float).tiny
@@ -69,7 +69,7 @@ _STABILIZING_RIDGE = 1e-10
 # Standard deviations of whitened coefficients and of the intercept on the scale of the linear predictor.
 COEFFICIENT_SD, INTERCEPT_SD = 1.0, 10.0
 # Upper bound on the ridge in the covariance of the weakly informed fit, as in the ridge prior.
-_MOST_BELIEVED = 0.3
+_LARGEST_RIDGE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +247,7 @@ def _reweighted(
             break
         best, shape = better, weighted
     fall = ridge.losses - best.losses
-    is_clear = np.sum(fall) > max(_CLEAR_FALL * ridge.dispersion, float(np.std(fall)) * math.sqrt(m))
+    is_clear = np.sum(fall) > max(_CLEAR_DECREASE * ridge.dispersion, float(np.std(fall)) * math.sqrt(m))
     return (best, shape) if is_clear else (ridge, spread)
 
 
@@ -435,5 +435,5 @@ def weakly_informed_fit(
     fixed = penalty + dispersion / rows * prior_precision(features)
     mode = solvers.fit(Data(family, features, response, weights), fixed + amount * shape)
     hessian = (features * (weights * family.slope(features @ mode))[:, None]).T @ features / len(features)
-    precision = hessian + fixed + min(amount, _MOST_BELIEVED) * shape
+    precision = hessian + fixed + min(amount, _LARGEST_RIDGE) * shape
     return mode, dispersion / rows * np.linalg.inv(precision)

@@ -18,7 +18,7 @@ from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.moments import INTERCEPT, PublicData
 
 # Shrinkage factor below which the penalty weighs more than the rows.
-_HALF = 0.5
+_HALF_SHRINKAGE = 0.5
 # Digits of a suggested penalty: the next smaller of these times a power of ten.
 _ROUND = (5.0, 2.0, 1.0)
 
@@ -88,7 +88,7 @@ def strongest_shrinkage(public: PublicData, n: int) -> StrongestShrinkage | None
     strongest = int(np.argmin(h))
     penalties = public.lam * public.penalty_shape[at]
     remaining = float(h[strongest] / (h[strongest] + penalties[strongest]))
-    if np.all(penalties <= allowed) or remaining >= _HALF:
+    if np.all(penalties <= allowed) or remaining >= _HALF_SHRINKAGE:
         return None
     offer, drawn = _round_down(float(allowed.min())), int(np.sum(penalties > allowed))
     return StrongestShrinkage(public.names[at[strongest]], remaining, offer, drawn, len(at), public.lam)

@@ -12,8 +12,8 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, progress_of
 from pmtcore.tables.problem import Problem
 
-_MOMENT = 1.0  # seconds to wait before progress is shown
-_SMALL = 200_000  # most rows in memory that are released without showing progress
+_SECONDS_BEFORE_PROGRESS = 1.0  # seconds to wait before progress is shown
+_MOST_ROWS_QUIET = 200_000  # most rows in memory that are released without showing progress
 _PATIENCE = 20.0  # seconds to wait for so few rows: the machine may be busy
 
 
@@ -54,8 +54,8 @@ class Job:
     def wait(self) -> None:
         """Wait for a moment; longer for few rows, which need no progress."""
         table = self.problem.table
-        few = self.problem.private.n <= _SMALL and table is not None and table.source.in_memory
-        self._thread.join(_PATIENCE if few else _MOMENT)
+        few = self.problem.private.n <= _MOST_ROWS_QUIET and table is not None and table.source.in_memory
+        self._thread.join(_PATIENCE if few else _SECONDS_BEFORE_PROGRESS)
 
     @property
     def over(self) -> bool:

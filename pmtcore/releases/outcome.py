@@ -56,7 +56,7 @@ class SpendFailure(LedgerError):
         super().__init__(sentence(spend, kind, cause))
 
 
-_BECAME = {
+_SPEND_MESSAGES = {
     SpendState.NOT_SPENT: SpendMessage.NOTHING,
     SpendState.NO_RESULT: SpendMessage.NO_RESULT,
     SpendState.RECORD_KEPT: SpendMessage.RECORD_KEPT,
@@ -75,7 +75,7 @@ def sentence(
     spend: SpendPlace,
     kind: SpendState,
     cause: BaseException,
-    became_by_kind: Mapping[SpendState, SpendMessage] = _BECAME,
+    became_by_kind: Mapping[SpendState, SpendMessage] = _SPEND_MESSAGES,
 ) -> str:
     """Return the cause, the state of the spend, its key and the next step, without text that could quote a cell."""
     state = became_by_kind[kind].sentence(mu=spend.mu, dataset=spend.dataset, place=spend.ledger.place, key=spend.key)

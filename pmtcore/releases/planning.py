@@ -39,7 +39,7 @@ _BUDGETS_TRIED = 60  # budgets on the search grid of five decades, twelve a deca
 NO_GAIN = 0.9  # ratio of standard errors above which no gain is stated: predictions are accurate to about 10 %
 _FAR_APART = 10  # ratio of the ends of an interval of precisions, beyond which its median is not stated
 _WORTHLESS_RATIO = 100.0  # standard error over that of the public fit, beyond which the ratio is not stated
-_STRIDE = 10  # grid points that the search for a sufficient value skips at a time
+_SEARCH_STRIDE = 10  # grid points that the search for a sufficient value skips at a time
 _RELATIVE_TOLERANCE = 1e-3  # of the bisection for a sufficient budget or number of rows
 MOST_ROWS = 10**12  # private rows: beyond it a number is a typing error
 _MOST_BUDGETS = 60  # budgets of one call: as many as a curve has
@@ -390,7 +390,7 @@ def _first(values: np.ndarray, enough: Callable[[float], bool]) -> float | None:
     The largest value need not be enough where a smaller one is: with very many rows, the noise that covers the solver's
     distance to the optimum of ``pmt-objective`` grows with n. The search therefore first goes down from the largest.
     """
-    last = next((k for k in range(len(values) - 1, -1, -_STRIDE) if enough(float(values[k]))), None)
+    last = next((k for k in range(len(values) - 1, -1, -_SEARCH_STRIDE) if enough(float(values[k]))), None)
     if last is None:
         return None
     first = bisect_left(values[:last].tolist(), True, key=enough)

@@ -21,7 +21,7 @@ _EXACT_FIGURES = {
     None: "This program can show exact private figures to a curator before a release; this record does not say whether "
     "somebody switched them on.",
 }
-_BLANK = 40  # letters of a line to be filled in by hand
+_BLANK_CHARACTERS = 40  # letters of a line to be filled in by hand
 _ANSWERS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
@@ -67,7 +67,7 @@ def checklist(record: ReleaseRecord) -> list[tuple[str, str]]:
         "reason": entry.claim.reason,
         "proof": proof_words(entry.id),
         "exact_figures": _EXACT_FIGURES[record.get("exact_figures_shown")],
-        "blank": "_" * _BLANK,
+        "blank": "_" * _BLANK_CHARACTERS,
         "parts": " and ".join([", ".join(parts[:-1]), *parts[-1:]] if len(parts) > 1 else parts),
     }
     answers = {question: text[which[question]] if question in which else text for question, text in _ANSWERS.items()}

@@ -17,7 +17,7 @@ from pmtcore.tables.schema import values as read_values
 from pmtcore.tables.table import MomentTable, Table
 
 # Bars of a column that is as wide as a word, and columns that a reader goes through.
-_BARS, _MOST = 12, 200
+_BARS, _MOST_COLUMNS = 12, 200
 # Kinds of notes on a chosen column that is not in the fit.
 _DROPPED = (
     *(TableNote.ZERO, TableNote.CONSTANT, TableNote.COLLINEAR),
@@ -45,7 +45,7 @@ def at_a_glance(
     parts = {name: "left out" if name in dropped else _part(name, choices) for name in common_columns(private, public)}
     rare = {note.facts["column"]: note.facts for note in noted if note.kind is TableNote.RARE_LEVELS}
     rows = []
-    for name in sorted(parts, key=lambda name: parts[name] != "target")[:_MOST]:
+    for name in sorted(parts, key=lambda name: parts[name] != "target")[:_MOST_COLUMNS]:
         about = _as_read(public, name, choices, rare.get(name)) if isinstance(public, Table) else {"kind": "numeric"}
         rows.append({"column": name, "part": parts[name], **about})
     return pd.DataFrame(rows)

@@ -26,7 +26,7 @@ from pmtcore.report.names import title
 from pmtcore.report.sheet import csv_text
 
 # Date of each member of an archive, so that the same release always gives the same bytes.
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+_ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class FiledRelease:
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, member in members.items():
-                archive.writestr(zipfile.ZipInfo(name, _LONG_AGO), member, zipfile.ZIP_DEFLATED)
+                archive.writestr(zipfile.ZipInfo(name, _ZIP_DATE), member, zipfile.ZIP_DEFLATED)
         return packed.getvalue()
 
 

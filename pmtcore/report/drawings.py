@@ -26,7 +26,7 @@ from pmtcore.report.rows import (
 from pmtcore.report.statistics import SCALES
 
 # Marks on the axis of a drawing, at most one more.
-_MARKS = 5
+_MOST_TICKS = 5
 # Of a text that stands above a line of the grid.
 _ON_WHITE = 'paint-order="stroke" stroke="#fff" stroke-width="4"'
 
@@ -62,7 +62,7 @@ _WIDTH, _EDGE, _ROW, _DOT = 420, 16, 36, 3.5
 # Letters of a name that fit into such a width.
 _LETTERS = 58
 # Letters of room between a name and its figures, which the tables have where there is less.
-_APART = 4
+_LABEL_GAP = 4
 
 
 def forest(release: Mapping[str, Any]) -> str:
@@ -119,7 +119,7 @@ def forest(release: Mapping[str, Any]) -> str:
             if not low <= end <= high:
                 lines.append(f'<text x="{x(end):.1f}" y="{y + 5}" text-anchor="{anchor}">{sign}</text>')
         told = "{} ({} to {})".format(*with_equal_decimals(value, a, b))
-        if len(shown) + len(told) < _LETTERS - _APART:
+        if len(shown) + len(told) < _LETTERS - _LABEL_GAP:
             lines.append(f'<text x="{_WIDTH - _EDGE}" y="{y - 10}" text-anchor="end" {_ON_WHITE}>{told}</text>')
     lines += [f'<text x="{x(mark):.1f}" y="{foot + 16}" text-anchor="middle">{number(mark)}</text>' for mark in marks]
     of = SCALES.get(release["public"].get("family", ""), "") + modelled_response(
@@ -139,7 +139,7 @@ def forest(release: Mapping[str, Any]) -> str:
 
 def _round_steps(low: float, high: float) -> list[float]:
     """Return multiples of 1, 2 or 5 times a power of ten around a range, about five of them, zero included."""
-    step = (high - low) / _MARKS or 1.0
+    step = (high - low) / _MOST_TICKS or 1.0
     size = 10.0 ** math.floor(math.log10(step))
     step = size * next(n for n in (1, 2, 5, 10) if n * size >= step)
     first = math.floor(low / step)

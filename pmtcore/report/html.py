@@ -57,11 +57,11 @@ _STYLE = "\n" + Path(__file__).with_name("report.css").read_text(encoding="utf-8
 # Headings of the report, each of which is one level lower where the report is part of another page.
 _LEVELS = (1, 2, 3)
 # Half-width of a band around a ratio below which it counts as no band.
-_EVEN = 1e-12
+_EQUAL_TOLERANCE = 1e-12
 # Where the questions about the guarantee stand.
 _QUESTIONS = "questions"
 # Style of a drawing in a file of its own, without the style of the report.
-_ALONE = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" '
+_SVG_TAG = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" '
 
 
 def report(
@@ -143,7 +143,7 @@ def embedded_report(
 
 def drawing_file(drawing: str) -> str:
     """Return a drawing of a report as the text of a file of its own."""
-    return drawing.replace("<svg ", _ALONE, 1)
+    return drawing.replace("<svg ", _SVG_TAG, 1)
 
 
 def _as_image(drawing: re.Match[str]) -> str:
@@ -271,10 +271,10 @@ def _features(record: ReleaseRecord) -> str:
     names = [name for name in record["coefficients"] if name != INTERCEPT]
     columns = Counter(source_column(name) for name in names)
     described = [name if many == 1 else f"{name} ({many + 1} levels)" for name, many in columns.items()]
-    return escape(", ".join(described) if len(described) <= _NAMED else f"{len(described)} columns") or "nothing"
+    return escape(", ".join(described) if len(described) <= _MOST_NAMED else f"{len(described)} columns") or "nothing"
 
 
-_NAMED = 20  # columns that a sentence can name; the tables have all
+_MOST_NAMED = 20  # columns that a sentence can name; the tables have all
 
 
 def _data(record: ReleaseRecord) -> str:
@@ -495,7 +495,7 @@ def _ratios(three: list[float]) -> list[str]:
     unclear = len(set(written)) < len(written) or any(
         _rounded_to_one(*each) for each in zip(three, written, strict=True)
     )
-    if unclear and three[1] > 0.5 and three[2] < 2 and half > _EVEN:
+    if unclear and three[1] > 0.5 and three[2] < 2 and half > _EQUAL_TOLERANCE:
         places = 1 - math.floor(math.log10(half))
         written = [f"{each:.{places}f}" for each in three]
     for at in (1, 2):
@@ -506,7 +506,7 @@ def _ratios(three: list[float]) -> list[str]:
 
 def _rounded_to_one(ratio: float, written: str) -> bool:
     """Return whether a ratio that is not 1 is written as 1."""
-    return re.fullmatch(r"1(\.0+)?", written) is not None and abs(ratio - 1) > _EVEN
+    return re.fullmatch(r"1(\.0+)?", written) is not None and abs(ratio - 1) > _EQUAL_TOLERANCE
 
 
 _PER_STEP = (

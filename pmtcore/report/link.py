@@ -11,9 +11,9 @@ from pmtcore.report.glossary import term
 from pmtcore.tables.choices import COMMON_CHOICES, Choices, kinds_from_text, levels_from_text
 
 _NUMBERS = {"ridge": "public_ridge", "penalty": "lam", "person_rows": "person_rows"}  # name in the link: choice
-_WORDS = (*(name for name in COMMON_CHOICES if name not in _NUMBERS.values()), "formula", "person", "person_rule")
-_ALL = "*"
-_WHOLE = ("n", "m", "d", "kappa_bar", "person_rows")
+_TEXTS = (*(name for name in COMMON_CHOICES if name not in _NUMBERS.values()), "formula", "person", "person_rule")
+_ALL_COLUMNS = "*"
+_WHOLE_NUMBERS = ("n", "m", "d", "kappa_bar", "person_rows")
 # Labels, values and help of the settings of the synthetic demo, on pages and in links.
 _TEXT = Path(__file__).with_name("demo_knobs.toml").read_text(encoding="utf-8")
 KNOBS: dict[str, dict[str, Any]] = tomllib.loads(_TEXT.replace("{kappa_bar}", term("kappa_bar").words))
@@ -42,13 +42,13 @@ def choices_of(asked: Mapping[str, str], first: Choices, names: Sequence[str]) -
     target, family = asked.get("target", first.target), asked.get("family", first.family)
     chosen = replace(first, target=target, family=family, features=None)
     features = tuple(name for name in asked.get("features", "").split(",") if name)
-    unknown = [name for name in (chosen.target, *features) if name not in (*names, _ALL)]
+    unknown = [name for name in (chosen.target, *features) if name not in (*names, _ALL_COLUMNS)]
     if unknown:
         raise InputError(FaceMessage.LINK_COLUMNS, columns=unknown, present=list(names))
     # Without a word about them those that the table starts with; all of them where it starts with fewer.
     usual = None if first.features is None else tuple(name for name in first.features if name != chosen.target)
-    given: dict[str, Any] = {"features": None if features == (_ALL,) else features or usual}
-    given |= {name: asked[name] for name in _WORDS if name in asked}
+    given: dict[str, Any] = {"features": None if features == (_ALL_COLUMNS,) else features or usual}
+    given |= {name: asked[name] for name in _TEXTS if name in asked}
     given |= {field: number(name, asked[name]) for name, field in _NUMBERS.items() if name in asked}
     given |= {"intercept": asked["intercept"] != "0"} if "intercept" in asked else {}
     given |= {"levels": levels_from_text(asked["levels"].splitlines())} if "levels" in asked else {}
@@ -59,7 +59,7 @@ def choices_of(asked: Mapping[str, str], first: Choices, names: Sequence[str]) -
 
 def fields_of(choices: Choices, first: Choices) -> dict[str, str]:
     """Return the fields of an address: the choices that differ from the defaults."""
-    fields = {n: str(v) for n in ("target", "family", *_WORDS) if (v := getattr(choices, n)) != getattr(first, n) and v}
+    fields = {n: str(v) for n in ("target", "family", *_TEXTS) if (v := getattr(choices, n)) != getattr(first, n) and v}
     for name, field in _NUMBERS.items():
         value = getattr(choices, field)
         if value is not None and value != getattr(first, field):
@@ -69,7 +69,7 @@ def fields_of(choices: Choices, first: Choices) -> dict[str, str]:
     if choices.formula:
         fields["target"] = choices.target
     elif choices.features != first.features:
-        fields["features"] = ",".join(choices.features or (_ALL,))
+        fields["features"] = ",".join(choices.features or (_ALL_COLUMNS,))
     if choices.levels != first.levels:
         fields["levels"] = "\n".join(f"{name} = {' | '.join(levels)}" for name, levels in choices.levels.items())
     if choices.kinds != first.kinds:
@@ -85,4 +85,4 @@ def number(name: str, text: str) -> float:
     """
     with reraised_as(InputError(FaceMessage.LINK_NUMBER, name=name, given=text), ValueError):
         value = parse_number(text)
-    return int(value) if value.is_integer() and name in _WHOLE else value
+    return int(value) if value.is_integer() and name in _WHOLE_NUMBERS else value

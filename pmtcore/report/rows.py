@@ -10,13 +10,13 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.formula import category
 
 # From so many rows on, the levels of a column are folded into one row.
-MANY = 20
+MANY_LEVELS = 20
 # Words for the change that a comparable effect of a 0/1 feature refers to.
 _LEVEL_STEP, _ZERO_ONE_STEP = "a category: against the reference", "0 or 1: from 0 to 1"
 # Columns that a chart draws at first: more cannot be read.
 MOST_COLUMNS = 40
 # What a reader of such a row should know.
-PICKED = (
+PICKED_LEVEL_NOTE = (
     "Of each column of categories only the level with the {picked} effect is drawn. Its band, marked apart and "
     "wider than in the table, holds for all levels of the column together (95 %, Bonferroni), whichever was picked."
 )
@@ -26,7 +26,7 @@ BAND_OF_ALL = "95 % for all levels of its column together"
 _LEVEL = 0.95
 # An axis has room for this multiple of what four in five rows need; for as much again three times where that shows more
 # effects. What lies beyond stands at the edge, with its figure.
-_EDGE, _INSIDE, _STRETCH = 2.0, 0.8, 3.0
+_EDGE_FACTOR, _ROWS_INSIDE, _STRETCH = 2.0, 0.8, 3.0
 
 
 def source(name: str) -> str:
@@ -113,7 +113,7 @@ def clearest(names: Sequence[str], clarity: np.ndarray, called: str = "clearest"
 def effects_among(names: Sequence[str]) -> list[int]:
     """Return, for each coefficient, the number of effects from which a chart picks it: 1 where it draws all."""
     columns = [source(name) for name in names]
-    return [columns.count(column) if len(names) > MANY else 1 for column in columns]
+    return [columns.count(column) if len(names) > MANY_LEVELS else 1 for column in columns]
 
 
 def for_all_effects(
@@ -143,7 +143,7 @@ def few(names: Sequence[str], clarity: np.ndarray) -> list[tuple[int, str]]:
         names: of coefficients.
         clarity: of each effect (rows,), by :func:`clarity`.
     """
-    rows = clearest(names, clarity) if len(names) > MANY else list(enumerate(names))
+    rows = clearest(names, clarity) if len(names) > MANY_LEVELS else list(enumerate(names))
     least = sorted((clarity[at] for at, _ in rows), reverse=True)[:MOST_COLUMNS][-1]
     return [row for row in rows if clarity[row[0]] >= least][:MOST_COLUMNS]
 
@@ -151,7 +151,7 @@ def few(names: Sequence[str], clarity: np.ndarray) -> list[tuple[int, str]]:
 def few_words(names: Sequence[str]) -> str:
     """Say what such a picture leaves out; empty where it has every coefficient."""
     many = len({source(name) for name in names})
-    notes = [PICKED.format(picked="clearest")] if many < len(names) and len(names) > MANY else []
+    notes = [PICKED_LEVEL_NOTE.format(picked="clearest")] if many < len(names) and len(names) > MANY_LEVELS else []
     if many > MOST_COLUMNS:
         notes.append(f"Of {many} columns the picture has the {MOST_COLUMNS} with the clearest effects, the tables all.")
     return " ".join(notes)
@@ -166,7 +166,7 @@ def axis_limit(values: np.ndarray, reach: np.ndarray) -> float | None:
     """
     if len(reach) < 3 or not np.all(np.isfinite(reach)):
         return None
-    limit = _EDGE * float(np.quantile(reach, _INSIDE, method="lower"))
+    limit = _EDGE_FACTOR * float(np.quantile(reach, _ROWS_INSIDE, method="lower"))
     # Up to here the axis shows every row; beyond it the others would be compressed.
     most = _STRETCH * limit
     if not 0 < most < reach.max():

@@ -17,7 +17,7 @@ from pmtcore.public.moments import INTERCEPT
 
 NAME = "Rows whose contribution is shortened (truncation)"
 # Share of a band's width below which a shift cannot be seen in a chart.
-_ASIDE = 0.02
+_VISIBLE_SHIFT = 0.02
 # Coefficients that an alarm names.
 _MOST_NAMED = 3
 # What a coefficient changes, by family of regression: these words, then the response.
@@ -146,7 +146,7 @@ _PUBLIC = ("names",)
 _BEHIND_BANDS = (
     "centre, covariance and degrees of freedom of the error bands (for joint tests; covered by the same guarantee)"
 )
-_ALIKE = "one answer, covered by the same guarantee: do private rows look unlike the public ones?"
+_HOMOGENEITY_ANSWER = "one answer, covered by the same guarantee: do private rows look unlike the public ones?"
 
 
 def off_centre_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
@@ -158,7 +158,7 @@ def off_centre_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> st
         high: upper limits.
     """
     with np.errstate(all="ignore"):
-        aside = np.abs(value - (low + high) / 2) > _ASIDE * (high - low)
+        aside = np.abs(value - (low + high) / 2) > _VISIBLE_SHIFT * (high - low)
     if not np.any(aside):
         return ""
     return (
@@ -266,4 +266,4 @@ def titles_behind(record: Mapping[str, Any]) -> list[str]:
     behind = titles_behind_bands(record)
     if "rows_disagree" not in record:
         return behind
-    return [*behind, f"{_ALIKE} {'Yes' if record['rows_disagree'] else 'No'}"]
+    return [*behind, f"{_HOMOGENEITY_ANSWER} {'Yes' if record['rows_disagree'] else 'No'}"]

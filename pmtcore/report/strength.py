@@ -15,7 +15,7 @@ from pmtcore.base.numbers import percent, power_of_ten, rounded
 
 # The customary level of a test.
 FALSE_ALARMS = 0.05
-_NEARLY_ALL = 0.99  # power of the best attacker from which a budget counts as no protection: mu of about 4
+_NO_PROTECTION_POWER = 0.99  # power of the best attacker from which a budget counts as no protection: mu of about 4
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Strength:
     @property
     def protects_nobody(self) -> bool:
         """Return True where fewer than one person in a hundred escapes the best attacker."""
-        return self.detections >= _NEARLY_ALL
+        return self.detections >= _NO_PROTECTION_POWER
 
     @property
     def times_guessing(self) -> float:

@@ -27,14 +27,14 @@ from pmtcore.report.statistics import off_centre_words
 from pmtcore.tables.cells import MISSING_EXAMPLES
 
 _ROUND = 2.0  # ratio of longest to shortest direction up to which noise counts as equal in all directions
-_WIDER = 1.15  # ratio of a band to that of its parts from which it is explained
-_NARROW = 0.5  # ratio of bands to predicted ones below which it is explained
-_LEANS = 0.2  # share of a precision that the public rows have alone from which it is stated
+_WIDER_BAND_RATIO = 1.15  # ratio of a band to that of its parts from which it is explained
+_NARROW_BAND_RATIO = 0.5  # ratio of bands to predicted ones below which it is explained
+_STATED_PUBLIC_SHARE = 0.2  # share of a precision that the public rows have alone from which it is stated
 _LEAN = {False: "leans on them", True: "lean on them"}
-_CHANGE = 1.25  # ratio of condition numbers below which whitening counts as without effect
+_CONDITIONING_CHANGE = 1.25  # ratio of condition numbers below which whitening counts as without effect
 _ABOUT_EQUAL = 0.8  # ratio of two parts of an error from which they are called about equal
-_TIE = 1.05  # distances within 5 % are called equal: medians of tens of trials are not more precise
-_MOVERS = (
+_TIE_RATIO = 1.05  # distances within 5 % are called equal: medians of tens of trials are not more precise
+_ERROR_SOURCES = (
     ("the privacy noise moves it", "privacy sd"),
     ("another sample", "sampling sd"),
     ("truncation", "truncation sd"),
@@ -42,9 +42,10 @@ _MOVERS = (
 _SMALLER_RADIUS = "A smaller radius means less noise and more bias."
 _CHOSEN_BY_PRIVATE_ROWS = "A radius chosen by that figure would leak it: choose by public rows."
 _MOST_LOG = 700.0  # exponents beyond it overflow
-_SIDES = {False: ("negative", "positive"), True: ("below 1", "above 1")}  # by whether the unit is a ratio
+_SIDE_WORDS = {False: ("negative", "positive"), True: ("below 1", "above 1")}  # by whether the unit is a ratio
 _GAPS_NAMED = 20  # columns with gaps that a line can name
-_TOLD = 3  # methods beside the best one that a sentence compares one by one; of more the nearest and the farthest
+# Methods beside the best one that a sentence compares one by one; of more the nearest and the farthest.
+_MOST_COMPARED = 3
 _NO_ERROR = 1e-12  # relative distance below which it is a rounding error
 
 
@@ -141,9 +142,9 @@ def _ratio(kappa: float) -> float:
 
 
 def _gain(before: float, after: float) -> str:
-    if after > before * _CHANGE:
+    if after > before * _CONDITIONING_CHANGE:
         return "Whitening makes it worse: there are too few public rows for these columns."
-    if before > after * _CHANGE:
+    if before > after * _CONDITIONING_CHANGE:
         return "Whitening helps."
     return "Whitening changes little."
 
@@ -183,7 +184,7 @@ def coefficient_words(table: pd.DataFrame, unit: DisplayUnit) -> list[str]:
             sentences.append(f"{name}: no finite band; this release says nothing about it.")
             continue
         none = f"{rounded(unit.neutral)}, no effect" if unit.ratio else "zero"
-        sign = f"could be {none}" if low <= unit.neutral <= high else _SIDES[unit.ratio][low > unit.neutral]
+        sign = f"could be {none}" if low <= unit.neutral <= high else _SIDE_WORDS[unit.ratio][low > unit.neutral]
         value, *limits = with_equal_decimals(float(row["value"]), low, high)
         sentences.append(f"{name}: {value}, between {limits[0]} and {limits[1]} ({sign}); {_moved(row, unit)}")
     return sentences
@@ -192,7 +193,7 @@ def coefficient_words(table: pd.DataFrame, unit: DisplayUnit) -> list[str]:
 def _moved(row: Mapping[Hashable, Any], unit: DisplayUnit) -> str:
     """Say how large each part of a coefficient's error is."""
     moves = []
-    for who, part in _MOVERS:
+    for who, part in _ERROR_SOURCES:
         size = float(row.get(part, 0.0))
         if unit.ratio and size > 0:
             moves.append(f"{who} by a factor of about {rounded(math.exp(min(size, _MOST_LOG)))}")
@@ -263,7 +264,7 @@ def precision_words(release: Release, alone: Prediction | None) -> str:
     leaning = int(np.sum(np.isfinite(errors) & (errors**2 > public**2 / 2)))
     if wider >= 1:
         return f"{words}: it leans on the public rows, which are as precise without this release."
-    if wider**2 < _LEANS and not leaning:
+    if wider**2 < _STATED_PUBLIC_SHARE and not leaning:
         return f"{words}."
     share = f"{words}: the public rows alone have {percent(wider**2)} of that precision"
     if not 0 < leaning < len(at):
@@ -294,7 +295,7 @@ def as_planned_words(release: Release, predicted: Prediction | None) -> str:
 
     with np.errstate(all="ignore"):
         ratio = float(np.median((bands.high - bands.low)[at] / (2 * Z95 * planned))) if at else math.nan
-    if not math.isfinite(ratio) or _NARROW <= ratio <= _CHANGE:
+    if not math.isfinite(ratio) or _NARROW_BAND_RATIO <= ratio <= _CONDITIONING_CHANGE:
         return ""
     lost = 0.0 if bands.truncation is None else bands.truncation
     parts = {
@@ -330,7 +331,7 @@ def parts_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
     few = (
         f" The typical band is {rounded(wider, 2)} times as wide as its parts add up to: they are themselves estimated "
         "from few public rows, and the band allows for that."
-        if wider > _WIDER
+        if wider > _WIDER_BAND_RATIO
         else ""
     )
     cut = "Truncation: rows beyond the radius, which are shortened to it." if "truncation sd" in table else ""
@@ -588,7 +589,7 @@ def _stuck(by_place: Mapping[float, Mapping[str, float]]) -> str:
     names = [
         in_quotes(id)
         for id, error in last.items()
-        if min(at.get(id, math.inf) for at in by_place.values()) * _CHANGE < error
+        if min(at.get(id, math.inf) for at in by_place.values()) * _CONDITIONING_CHANGE < error
     ]
     if not names:
         return ""
@@ -634,7 +635,7 @@ def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float 
     if least <= _NO_ERROR * here[-1][1]:
         return f"At {_place(there, axis)}, {in_quotes(best)} has no distance at all; the others do."
     comparisons = [f"{in_quotes(id)} is {_further(error / least)}" for id, error in others]
-    if len(others) > _TOLD:
+    if len(others) > _MOST_COMPARED:
         id, error = others[-1]
         comparisons[1:] = [f"the farthest of the {len(others)} others, {in_quotes(id)}, {rounded(error / least)} times"]
     first = {min(errors, key=lambda id: errors[id]) for errors in by_place.values()}
@@ -646,7 +647,7 @@ def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float 
 
 def _further(ratio: float) -> str:
     """Return the ratio of a distance from the fit without privacy to that of the best method, in words."""
-    return "about as far from it" if ratio < _TIE else f"{rounded(ratio)} times as far from it"
+    return "about as far from it" if ratio < _TIE_RATIO else f"{rounded(ratio)} times as far from it"
 
 
 def _places(at: Sequence[float], axis: str) -> str:

@@ -26,7 +26,7 @@ from pmtcore.sites import seals
 from pmtcore.sites.study import Study
 
 SITE_KINDS = ("here", "share", "ready", "sum", "done", "failed")
-_WORDS = ("study", "sender", "kind", "to", "body", "signature")
+_TEXT_FIELDS = ("study", "sender", "kind", "to", "body", "signature")
 COORDINATOR_KINDS = ("begin", "stop")
 EVERYTHING = "*"  # a reader who receives all messages, without being able to open sealed ones
 _MOST_BYTES = 64 * 2**20  # of one message: a moment of 2,000 columns takes 32 MB
@@ -71,7 +71,7 @@ class BoardMessage:
         with reraised_as(StudyError(StudyFault.FORGED)):
             counts = [fields["attempt"], fields["step"]]
             attempt, step = (count for count in counts if type(count) is int and 0 <= count < 2**31)
-            study, sender, kind, to, body, signature = (str(fields[name]) for name in _WORDS)
+            study, sender, kind, to, body, signature = (str(fields[name]) for name in _TEXT_FIELDS)
             return cls(study, sender, kind, attempt, step, to, body, signature)
 
 

@@ -17,7 +17,7 @@ from pmtcore.releases.record import Release
 
 COLUMN = "site"
 METHOD = "joint-moment"
-_LEAST = 2  # fewest public rows of each site: one row gives no spread of its column
+_LEAST_PUBLIC_ROWS = 2  # fewest public rows of each site: one row gives no spread of its column
 
 
 def assigned_sites(names: Sequence[str], rows: Sequence[int], public_rows: int) -> list[str]:
@@ -32,8 +32,8 @@ def assigned_sites(names: Sequence[str], rows: Sequence[int], public_rows: int) 
         StudyError: too few public rows for all sites.
     """
     share = np.asarray(rows, dtype=float) / sum(rows)
-    counts = np.maximum(np.floor(share * public_rows).astype(int), _LEAST)
-    if sum(counts) > public_rows + len(names) * _LEAST or public_rows < _LEAST * len(names):
+    counts = np.maximum(np.floor(share * public_rows).astype(int), _LEAST_PUBLIC_ROWS)
+    if sum(counts) > public_rows + len(names) * _LEAST_PUBLIC_ROWS or public_rows < _LEAST_PUBLIC_ROWS * len(names):
         raise StudyError(StudyFault.FEW_PUBLIC_ROWS, *names)
     # The i-th of a site's c rows comes at (i + 1/2)/c of the way, so that no stretch of the file belongs to one site.
     places = [((at + 0.5) / count, name) for name, count in zip(names, counts, strict=True) for at in range(count)]

@@ -40,8 +40,8 @@ from pmtcore.tables.table import Table
 
 FINISHED = "finished"  # the body of the coordinator's last message, where there is a release
 _KEYS = "keys.json"
-_LONG = 4  # multiple of the study's patience that a site waits for the others to begin
-_GIVES_UP = 3  # multiple of the study's patience that the coordinator waits for a site lost after an opening
+_BEGIN_PATIENCE = 4  # multiple of the study's patience that a site waits for the others to begin
+_LOST_SITE_PATIENCE = 3  # multiple of the study's patience that the coordinator waits for a site lost after an opening
 _POLL = 0.02  # seconds
 _ANY_ATTEMPT = 2**31  # no attempt is newer
 
@@ -246,7 +246,7 @@ class SiteOfStudy:
                 return True
             return transcript.attempt > last and self.name in transcript.names
 
-        transcript.wait(has_begun, _ANY_ATTEMPT, _LONG * self.context.study.patience)
+        transcript.wait(has_begun, _ANY_ATTEMPT, _BEGIN_PATIENCE * self.context.study.patience)
 
     def _keep(self, result: Result) -> ReleaseRecord:
         key = self.context.study.key(self.name)
@@ -404,9 +404,9 @@ class Coordinator:
         failed = set(names) & transcript.failed
         came_back = any(transcript.arrivals.get(name, 0) > transcript.arrivals_before.get(name, 0) for name in names)
         # After the first opening the release would lack a lost site's rows, so it has longer to come back.
-        patience = self._study.patience * (1 if step == 0 else _GIVES_UP)
+        patience = self._study.patience * (1 if step == 0 else _LOST_SITE_PATIENCE)
         if ready >= set(names):  # every site may have published its sum, so no new attempt begins
-            if failed or self._idle() > _GIVES_UP * self._study.patience:
+            if failed or self._idle() > _LOST_SITE_PATIENCE * self._study.patience:
                 raise StudyError(StudyFault.LOST, *(failed or set(names) - set(transcript.sent("sum", attempt, step))))
         elif came_back:
             self._begin(names)

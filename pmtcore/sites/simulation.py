@@ -22,7 +22,7 @@ STUDY = "study.json"
 LEDGER = "ledger.db"
 LOOPBACK = "127.0.0.1"
 _PATIENCE = 60.0  # seconds: processes of one machine, which may be busy
-_LEAVES = 60.0  # seconds that a site's process has to end once the release is there
+_EXIT_SECONDS = 60.0  # seconds that a site's process has to end once the release is there
 
 
 def prepare_simulation(
@@ -110,7 +110,7 @@ def simulate(context: StudyContext, folder: Path, private: Sequence[str]) -> Rel
                 processes.append(start_site(folder, site.name, path, address))
             record = Coordinator(context, board).run()
             for process in processes:
-                process.wait(_LEAVES)
+                process.wait(_EXIT_SECONDS)
         return record
     finally:
         for process in processes:

@@ -48,7 +48,7 @@ MOST_SITES = 1_000  # as many as benchmarks/sites.py runs
 _ALL_NEIGHBOURS = 100  # sites: up to so many, each shares with all others
 _NEIGHBOURS = 40  # of a site in larger studies: fewer colluding sites never isolate one (proofs/sites.md, 2)
 _PATIENCE = (0.5, 7 * 86_400.0)  # seconds, least and largest: for a test, and a week
-_STRICT = "refuse"
+_STRICT_POLICY = "refuse"
 
 
 def fields_of(data: bytes) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class Study(JsonFields):
         number_between("mu of the noise of all sites", self.noise_mu(self.least), *MU_RANGE)
         if self.request.method not in METHODS:
             raise StudyError(StudyFault.METHOD)
-        if _STRICT in (self.choices.missing, self.choices.unseen):
+        if _STRICT_POLICY in (self.choices.missing, self.choices.unseen):
             raise StudyError(StudyFault.STRICT_POLICY)
         if self.choices.formula:
             raise StudyError(StudyFault.FORMULA)

@@ -10,7 +10,7 @@ from pmtcore.sites.boards import EVERYTHING, Board, BoardMessage, require_genuin
 from pmtcore.sites.study import Study
 
 _POLL = (0.02, 1.0)  # seconds between two readings of the board, at least and at most
-_PATIENT = 0.05  # share of the time without a message after which the board is read again
+_POLL_SHARE = 0.05  # share of the time without a message after which the board is read again
 MessageKey = tuple[str, int, int]  # kind, attempt, step
 
 
@@ -150,7 +150,7 @@ class Transcript:
             if time.monotonic() - self.changed > seconds:
                 raise StudyError(StudyFault.PATIENCE)
             idle = time.monotonic() - self.changed
-            time.sleep(min(max(_POLL[0], _PATIENT * idle), _POLL[1]))
+            time.sleep(min(max(_POLL[0], _POLL_SHARE * idle), _POLL[1]))
 
 
 def _total(parts: list[str]) -> tuple[int, ...]:

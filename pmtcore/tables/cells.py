@@ -45,7 +45,7 @@ _DAY = 86_400_000_000  # microseconds
 # Range of dates in all sources, in days since 1970: the years 1 to 9999, as in Python and SQL.
 _FIRST_DAY, _DAY_AFTER_LAST = -719_162, 2_932_897
 _UNITS_OF_A_DAY = {"day": 1, "s": 86_400, "ms": 86_400_000, "us": _DAY, "ns": _DAY * 1000}
-_CODE = re.compile(r"[+-]?0[0-9]")  # a number with a leading zero, such as 01, is a code
+_LEADING_ZERO = re.compile(r"[+-]?0[0-9]")  # a number with a leading zero, such as 01, is a code
 _DECIMAL_DIGITS = 76  # digits of Arrow's longest decimal
 _MOST_DIGITS = 160  # most digits of a number; a longer one is missing
 
@@ -198,7 +198,7 @@ def days(cells: pa.Array, order: Order = "date") -> np.ndarray:
 def canonical_level(text: str) -> str:
     """Return the name of a level: ``1`` for ``1.0``; ``01`` is a code and stays unchanged."""
     text = text.strip()
-    if not re.fullmatch(_NUMBER, text) or _CODE.match(text):
+    if not re.fullmatch(_NUMBER, text) or _LEADING_ZERO.match(text):
         return text
     number = float(text)
     if not abs(number) <= LARGEST_NUMBER:

@@ -24,7 +24,7 @@ from pmtcore.tables.table import Table
 if TYPE_CHECKING:
     from pmtcore.tables.formula import Expansion
 
-_TRUE = ("true", "1")  # the label of a true value, by name or as the number that a formula reads
+_TRUE_TEXTS = ("true", "1")  # the label of a true value, by name or as the number that a formula reads
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Design:
         others = coding.others or tuple(label for label in self.labels if label != positive)
         pair = [others[0] if len(others) == 1 else f"not {positive}", positive]
         if self.written == "boolean":
-            return np.asarray([label in _TRUE for label in pair])
+            return np.asarray([label in _TRUE_TEXTS for label in pair])
         if self.written == "text":
             return np.asarray(pair, dtype=object)
         try:

@@ -64,16 +64,15 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
-_MOST_TERMS = (
-    100 * MAX_FEATURES
-)  # most terms after expansion, before equal ones are merged; (30 columns) ** 3 are 27,000
+# Most terms after expansion, before equal ones are merged; (30 columns) ** 3 are 27,000.
+_MOST_TERMS = 100 * MAX_FEATURES
 _LARGEST_POWER = 100  # of a sum of terms; powers above the number of terms add none, and each takes time
 _LONGEST = 20_000  # most characters: enough to name every column of the widest record once
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 # A level as a formula names it: C(region)[T.north], C(region, Treatment('south'))[T.north] or region[T.north].
 # A unit in brackets, as in "weight [kg]", is not a level.
 _LEVEL_COLUMN = re.compile(r"C\((?P<factor>[^,()]+)(?:,.*)?\)\[.*\]|(?P<column>[^()\[\]=]+)\[T\..*\]")
-_MADE_UP_ROWS = 20  # rows of an artificial table that restores a formula; above any degree of poly
+_ARTIFICIAL_ROWS = 20  # rows of an artificial table that restores a formula; above any degree of poly
 
 
 def category(name: str) -> str | None:
@@ -550,7 +549,7 @@ def _made_up_rows(columns: Sequence[Column]) -> pd.DataFrame:
     """Return artificial rows with the kinds and levels of these columns, from which formulaic restores a formula."""
     import pandas as pd  # noqa: PLC0415  # slow to load, as formulaic is
 
-    steps = np.arange(1.0, _MADE_UP_ROWS + 1)
+    steps = np.arange(1.0, _ARTIFICIAL_ROWS + 1)
     return pd.DataFrame(
         {
             c.name: pd.Series(pd.Categorical.from_codes((steps % len(c.levels)).astype(int), pd.Index(c.levels)))

@@ -23,9 +23,8 @@ LINE = 2**20  # bytes of a line of text; a longer one is a row that cannot be re
 SPAN = LINE  # bytes of a row of text with line breaks in quotes
 # A larger number is missing. Fourth powers of smaller ones, and their sums, are finite.
 LARGEST_NUMBER = 1e60
-SMALLEST_FEATURE = (
-    1e-16  # a feature whose public numbers are all smaller is left out: its effect would be rounding error
-)
+# A feature whose public numbers are all smaller is left out: its effect would be rounding error.
+SMALLEST_FEATURE = 1e-16
 MAX_RUNS = 500_000  # releases that one comparison repeats: methods times places times trials; hours on one core
 MAX_WORK = 10**14  # the same times rows times columns squared, where each is a fit of its own; about a day
 MAX_RUNNING = 8  # comparisons, audits and figures that a server computes at a time

@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:e([+-]?[0-9]{1,9}))?", r
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 _MISSING = frozenset(MISSING)
 # Most characters of an identifier: NFKC may replace one by eighteen, and no cell may take noticeable time.
-MOST_LETTERS = 4096
+MOST_CHARACTERS = 4096
 
 
 def identifiers(cells: pa.Array) -> np.ndarray:
@@ -55,12 +55,12 @@ def canonical_identifier(text: str) -> str:
     """Return the canonical form of one identifier; empty where it is missing.
 
     It is in Unicode's compatibility composition (NFKC) and lower case, with single spaces and without format
-    characters; a number is written by its exact value. Only the first :data:`MOST_LETTERS` characters count.
+    characters; a number is written by its exact value. Only the first :data:`MOST_CHARACTERS` characters count.
 
     >>> [canonical_identifier(text) for text in ("7", "07", "7.0", "+7e0", "70e-1", "Ann ", "a\u200bnn", "0.50")]
     ['7', '7', '7', '7', '7', 'ann', 'ann', '5e-1']
     """
-    return _canonical(text[:MOST_LETTERS])[:MOST_LETTERS]
+    return _canonical(text[:MOST_CHARACTERS])[:MOST_CHARACTERS]
 
 
 def _canonical(text: str) -> str:

@@ -12,7 +12,7 @@ from pmtcore.api import spending
 @pytest.fixture(autouse=True)
 def forgetful():
     """No release of another test is found again."""
-    spending._MADE.clear()
+    spending._REQUEST_KEYS.clear()
 
 
 def frame(n: int, seed: int) -> pd.DataFrame:

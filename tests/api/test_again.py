@@ -32,7 +32,7 @@ RUNS = 12  # more releases at mu 1 than fit under a cap of 3
 
 def restarted() -> None:
     """Forget what this process remembers, as another kernel would."""
-    spending._MADE.clear()
+    spending._REQUEST_KEYS.clear()
     releasing._ADMITTED.clear()
 
 

@@ -464,7 +464,7 @@ def test_many_questions_are_led_to_explore_before_a_budget_is_spent(app):
     assert {"Next: one regression", "Next: many questions, on Explore"} <= set(labels)
     go(app, "plan")
     app.segmented_control(key="plan-for").set_value("many").run()
-    assert workflow_state.MANY in words(app) and not app.get("plotly_chart")
+    assert workflow_state.MOMENT_EXPLANATION in words(app) and not app.get("plotly_chart")
     app.select_slider(key="plan-mu").set_value(0.5).run()
     app.button(key="plan-explore").click().run()
     assert app.title[0].value == "Explore" and app.number_input(key="explore-mu").value == 0.5

@@ -10,7 +10,7 @@ from pmtcore.base.memory import LEAST_KEPT, MOST_KEPT, bytes_for_rows
 
 @pytest.fixture(autouse=True)
 def _share_of_others(monkeypatch):
-    monkeypatch.setattr(memory, "_share", [memory._OF_OTHERS])
+    monkeypatch.setattr(memory, "_share", [memory._OTHER_SHARE])
 
 
 @pytest.mark.parametrize(

@@ -135,8 +135,8 @@ def test_what_an_interrupt_costs_is_said(places, tmp_path, monkeypatch, capsys, 
 
 def test_lines_are_written_where_asked(places, monkeypatch, capsys):
     """With --progress, after a second; the answer on standard output stays what it is."""
-    monkeypatch.setattr("pmtcore.cli.releases._AFTER", 0.0)
-    monkeypatch.setattr("pmtcore.cli.releases._EACH", 0.0)
+    monkeypatch.setattr("pmtcore.cli.releases._DELAY", 0.0)
+    monkeypatch.setattr("pmtcore.cli.releases._INTERVAL", 0.0)
     private, public = map(str, places)
     command = ["release", "--private", private, "--public", public, "--target", "y", "--method", "joint-pmt"]
     assert main([*command, "--mu", "1", "--lab", "--seed", "1", "--progress"]) == 0

@@ -40,7 +40,7 @@ from pmtcore.report.figures import explore as explore_figures
 from pmtcore.report.html import report
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.persons import MOST_LETTERS, canonical_identifier, identifiers
+from pmtcore.tables.persons import MOST_CHARACTERS, canonical_identifier, identifiers
 from pmtcore.tables.problem import prepare, prepare_public
 from pmtcore.tables.sources import Cells
 from pmtcore.tables.table import Table, query_table, read_table, table_from
@@ -239,7 +239,7 @@ def test_other_persons_stay_apart():
 def test_a_long_identifier_is_cut_and_no_longer_afterwards():
     """One letter may become eighteen, and 350,000 took seconds. Long identifiers that begin alike are one person."""
     long = "\ufdfa" * 350_000
-    assert len(canonical_identifier(long)) == MOST_LETTERS and canonical_identifier(long) == canonical_identifier(
+    assert len(canonical_identifier(long)) == MOST_CHARACTERS and canonical_identifier(long) == canonical_identifier(
         long[:-1]
     ) == canonical_identifier(canonical_identifier(long))
     assert (

@@ -29,7 +29,7 @@ _TABLES_PER_EXTREME, _CAUTIOUS_DEVIATIONS, _LEAST_POWER = 10, 2.5, 3.0
 # Relative excess of the tail's mean log length over that of Gaussian rows from which the power law has its full weight;
 # the ratio of the two is 1.4 to 1.8 on white wine, and 0.75 to 1.15 on Gaussian tables.
 _HEAVY_LOG_EXCESS = 0.5
-MOST_SHARED = 2000  # public rows kept in a record
+MOST_ROWS_IN_RECORD = 2000  # public rows kept in a record
 MOST_TENSOR = 30  # columns, up to which fourth moments are kept where rows are not
 
 

@@ -37,7 +37,7 @@ from pmtcore.mechanisms.whitening import Whitening
 from pmtcore.methods.facts import Facts, Regressions
 from pmtcore.methods.joint_moment.derived import Derived, parse
 from pmtcore.methods.joint_moment.influence import (
-    MOST_SHARED,
+    MOST_ROWS_IN_RECORD,
     MOST_TENSOR,
     GaussianInfluence,
     Influence,
@@ -59,7 +59,7 @@ from pmtcore.methods.parameters import Parameters, choice, parameter, small_budg
 from pmtcore.methods.registry import Method, Origin, Prediction, StatisticOutcome, StatisticPlan, sound
 from pmtcore.public.cholesky import with_positive_diagonal
 from pmtcore.public.clipping import HARMLESS, candidate_bounds, moment_only_ball
-from pmtcore.public.homogeneity import OPEN, Alarm, BootstrapNull, differing_columns, simulated_null
+from pmtcore.public.homogeneity import OPEN_BALL_RATIO, Alarm, BootstrapNull, differing_columns, simulated_null
 from pmtcore.public.moments import INTERCEPT, PublicData, joint_rows, public_from_rows, whiten
 
 _LEAST_RADIUS = 1e-6  # smaller radii are refused as typing errors
@@ -241,7 +241,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
             self.n,
             root=self.root,
             names=self.derived.names,
-            is_open=bool(np.all(rows.lengths * OPEN <= self.radius)),
+            is_open=bool(np.all(rows.lengths * OPEN_BALL_RATIO <= self.radius)),
         )
 
     def state(self, moment: np.ndarray, weight: np.ndarray | None = None, widened: float = 1.0) -> State:
@@ -400,7 +400,7 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
 def _shared(rows: RowInfluence, share: str, expected: np.ndarray) -> Influence:
     """Return the influence that goes into the record: some of the rows, their moments, or a Gaussian approximation."""
     if share != "no":
-        step = math.ceil(rows.m / MOST_SHARED)
+        step = math.ceil(rows.m / MOST_ROWS_IN_RECORD)
         groups = None if rows.clusters is None else np.unique(rows.clusters[::step], return_inverse=True)[1]
         return replace(rows, inside=rows.inside[::step], factor=rows.factor[::step], clusters=groups)
     return Moments.of(rows) if rows.inside.shape[1] <= MOST_TENSOR else GaussianInfluence(expected)

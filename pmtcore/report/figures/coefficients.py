@@ -23,7 +23,7 @@ from pmtcore.report.rows import clarity as clarity_of
 from pmtcore.report.rows import for_all_effects as rows_for_all_effects
 from pmtcore.report.statistics import RATIOS, SCALES
 
-MOST = 120  # rows drawn at once: a taller picture cannot be read
+MOST_ROWS_DRAWN = 120  # rows drawn at once: a taller picture cannot be read
 ORDERS = {
     "table": "as in the table",
     "strength": "clearest first",
@@ -33,15 +33,15 @@ ORDERS = {
 }
 # What the star behind a name means.
 BY_PRIOR = "* The size of this effect comes from the prior or penalty: all public rows of the level have one outcome."
-_SHORT = {"gaussian": "", "logistic": "log-odds", "boosting": "score", "poisson": "log"}
+_SCALE_NAMES = {"gaussian": "", "logistic": "log-odds", "boosting": "score", "poisson": "log"}
 # Small pictures beside each other, their height in pixels, levels in each, and characters of a title and of a level.
-_ACROSS, _PANEL, _LEVELS, _PANEL_TITLE, _LEVEL_NAME = 2, 185, 8, 50, 22
+_PANELS_PER_ROW, _PANEL, _LEVELS, _PANEL_TITLE, _LEVEL_NAME = 2, 185, 8, 50, 22
 _PARTS = ("privacy", "sampling", "truncation")
 _LIMITS = ("low (95 %)", "high (95 %)")
 # Rows up to which each has more air: with more of them the axis would be below the first screen.
-_ROOMY = 9
+_ROWS_WIDELY_SPACED = 9
 # Background of a white number at the edge, which covers the band below it in either theme.
-_CHIP = "#5a616b"
+_EDGE_LABEL_BACKGROUND = "#5a616b"
 
 
 # Change of a feature that its coefficient is shown for: comparable ones (rows.steps), the powers of ten next to these,
@@ -82,7 +82,8 @@ def units(release: Release) -> dict[str, DisplayUnit]:
     }
     ids: dict[Step, str] = {"spread": "sd", "round": "round", "unit": "table"}
     choices = [
-        _unit(ids[by], what, _SHORT[family], by=by, of=of, step=at, ratio=False) for by, (of, at) in steps_of.items()
+        _unit(ids[by], what, _SCALE_NAMES[family], by=by, of=of, step=at, ratio=False)
+        for by, (of, at) in steps_of.items()
     ]
     if family in RATIOS:
         name = RATIOS[family]
@@ -232,7 +233,7 @@ def for_all_effects(rows: pd.DataFrame, unit: DisplayUnit, freedom: Mapping[str,
 
 def forest(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
     """Draw points and 95 % bands, the bands over the points so that both can be seen; the intercept is in the table."""
-    rows = coefficients[coefficients["coefficient"] != INTERCEPT].head(MOST)
+    rows = coefficients[coefficients["coefficient"] != INTERCEPT].head(MOST_ROWS_DRAWN)
     names, public = row_names(rows), of_role("public")
     hovers = [_hover(row) for row in rows.to_dict("records")]
     figure = go.Figure()
@@ -264,7 +265,7 @@ def forest(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
         low, high = (rows[name].to_numpy(dtype=float) if name in rows else value for name in _LIMITS)
         fit = rows[public.title.lower()].to_numpy(dtype=float) if public.title.lower() in rows else None
         at_the_edge(figure, value, low, high, beside=fit)
-    return finish_rows(figure, names, unit.words, marks=12 if len(names) <= _ROOMY else 8)
+    return finish_rows(figure, names, unit.words, marks=12 if len(names) <= _ROWS_WIDELY_SPACED else 8)
 
 
 def star_levels(rows: pd.DataFrame, levels: Collection[str]) -> pd.DataFrame:
@@ -301,15 +302,15 @@ def multiples(coefficients: pd.DataFrame, unit: DisplayUnit, freedom: Mapping[st
     rows = for_all_effects(rows.assign(effects=many), unit, freedom or dict.fromkeys(rows["column"], math.inf))
     panels = list(_panels(rows, unit).items())
     figure = make_subplots(
-        rows=-(-len(panels) // _ACROSS),
-        cols=_ACROSS,
+        rows=-(-len(panels) // _PANELS_PER_ROW),
+        cols=_PANELS_PER_ROW,
         subplot_titles=[escaping.chart(title, _PANEL_TITLE) for title, _ in panels],
         shared_xaxes="all",
         horizontal_spacing=0.28,
         vertical_spacing=min(0.09, 0.5 / len(panels)),
     )
     for at, (_, part) in enumerate(panels):
-        place = {"row": at // _ACROSS + 1, "col": at % _ACROSS + 1}
+        place = {"row": at // _PANELS_PER_ROW + 1, "col": at % _PANELS_PER_ROW + 1}
         names = _short_names([name.split("=", 1)[-1] for name in row_names(part)])
         figure.add_scatter(
             x=part["value"],
@@ -331,7 +332,7 @@ def multiples(coefficients: pd.DataFrame, unit: DisplayUnit, freedom: Mapping[st
         limit = axis_limit(rows["value"].to_numpy(dtype=float), ends) or float(ends.max())
         figure.update_xaxes(range=[-1.05 * limit, 1.05 * limit])
     figure.update_annotations(font={"size": 13})
-    drawn = finish(figure, "", "", 60 + _PANEL * -(-len(panels) // _ACROSS))
+    drawn = finish(figure, "", "", 60 + _PANEL * -(-len(panels) // _PANELS_PER_ROW))
     return drawn.update_layout(showlegend=False, margin={"t": 28})
 
 
@@ -395,7 +396,7 @@ def at_the_edge(
                 yanchor="middle",  # over its band: above stands its own name, below the next one's
                 borderpad=0,
                 font={"size": 10, "color": "#ffffff"},
-                bgcolor=_CHIP,
+                bgcolor=_EDGE_LABEL_BACKGROUND,
             )
 
 
@@ -434,5 +435,5 @@ def _hover(row: Mapping[Hashable, Any]) -> list[str]:
 def note(coefficients: pd.DataFrame, shown: pd.DataFrame) -> str:
     """State how many of the coefficients are shown, so that none is left out without a word."""
     drawn, every = ((names["coefficient"] != INTERCEPT).sum() for names in (shown, coefficients))
-    most = f"; drawn are the first {MOST}" if drawn > MOST else ""
+    most = f"; drawn are the first {MOST_ROWS_DRAWN}" if drawn > MOST_ROWS_DRAWN else ""
     return f"The picture has {drawn} of the {every} coefficients, the table all{most}."

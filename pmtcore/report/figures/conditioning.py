@@ -12,17 +12,17 @@ from pmtcore.public.moments import Conditioning
 from pmtcore.report.figures.style import AFTER, BEFORE, LABEL_COLOURS, QUIET, finish, log_axis
 
 # Directions that have a mark and a number each; of more, marks lie over each other.
-_FEW = 15
+_MOST_NUMBERED_DIRECTIONS = 15
 
 
 # Of the longest row: how far the axis of radii goes.
-_BEYOND = 1.2
+_AXIS_FACTOR = 1.2
 
 
 def spectrum(diagnoses: list[Diagnosis]) -> go.Figure:
     """Draw the eigenvalues of the second moment before and after whitening, on a log axis."""
     figure = go.Figure()
-    size = 8 if len(diagnoses[0].before.eigenvalues) <= _FEW else 4
+    size = 8 if len(diagnoses[0].before.eigenvalues) <= _MOST_NUMBERED_DIRECTIONS else 4
     for diagnosis in diagnoses:
         exact = diagnosis.label is Label.PRIVATE
         for name, part, colour in (("before", diagnosis.before, BEFORE), ("after", diagnosis.after, AFTER)):
@@ -36,7 +36,7 @@ def spectrum(diagnoses: list[Diagnosis]) -> go.Figure:
                     marker={"size": size, "symbol": "diamond-open" if exact else "circle", "color": colour},
                 )
     log_axis(figure, "y")
-    figure.update_xaxes(dtick=1 if len(diagnoses[0].before.eigenvalues) <= _FEW else None)
+    figure.update_xaxes(dtick=1 if len(diagnoses[0].before.eigenvalues) <= _MOST_NUMBERED_DIRECTIONS else None)
     return finish(figure, "direction, from longest to shortest", "eigenvalue", 260)
 
 
@@ -85,7 +85,7 @@ def reach(diagnoses: list[Diagnosis], planned: float) -> float:
         planned: radius of the plan.
     """
     longest = [float(diagnosis.norms[-1]) for diagnosis in diagnoses if len(diagnosis.norms)]
-    return max(_BEYOND * max([planned, *(longest or [2 * diagnoses[0].radius])]), 1.0)
+    return max(_AXIS_FACTOR * max([planned, *(longest or [2 * diagnoses[0].radius])]), 1.0)
 
 
 def truncation(diagnoses: list[Diagnosis], radius: float, end: float) -> go.Figure:

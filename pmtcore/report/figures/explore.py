@@ -57,11 +57,11 @@ from pmtcore.report.words import private_words
 Values = TypeVar("Values", np.ndarray, "pd.Series[float]")
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
-_FAR = 1000  # standard errors beyond which a distance is only called far
-_HIDES = 3.0  # width of a band over that by sampling alone from which it hides effects that the rows would show
+_FAR_DISTANCE = 1000  # standard errors beyond which a distance is only called far
+_HIDING_RATIO = 3.0  # width of a band over that by sampling alone from which it hides effects that the rows would show
 _LIMITS = ("low", "high")
 _MARGIN = 0.06  # share of an axis beyond its outermost marks
-_BESIDE = 14  # pixels of one model's line among others
+_LINE_SPACING = 14  # pixels of one model's line among others
 
 # Lines of a path up to which each has its band: more would hide each other.
 _MOST_BANDS = 8
@@ -380,7 +380,7 @@ def _wider_words(fit: Regression) -> str:
         truncation = 0.0 if bands.truncation is None else float(np.nanmedian(bands.truncation[at] / bands.sampling[at]))
         privacy = float(np.nanmedian(bands.privacy[at] / bands.sampling[at]))
     ratio = float(np.nanmedian(wider[at]))
-    if not ratio > _HIDES:
+    if not ratio > _HIDING_RATIO:
         return ""
     size = f"{said(ratio, 2)} times as wide as sampling alone would make it" if math.isfinite(ratio) else "endless"
     kind = ExploreWords.TRUNCATION_WIDENS if truncation > privacy else ExploreWords.NOISE_WIDENS
@@ -522,7 +522,7 @@ def side_by_side(
     figure.update_layout(scattermode="group")
     joined = pd.concat(tables, ignore_index=True)
     names = list(dict.fromkeys(name for trace in figure.data for name in trace.y))
-    return finish_rows(figure, names, _axis(moment, fits.values(), levels), _BESIDE * len(fits)), joined
+    return finish_rows(figure, names, _axis(moment, fits.values(), levels), _LINE_SPACING * len(fits)), joined
 
 
 def regression_table(fits: Mapping[str, Regression]) -> pd.DataFrame:
@@ -1009,7 +1009,7 @@ def prospects_words(facts: Facts, public_rows: str) -> list[str]:
         return [ExploreWords.UNPREDICTED.sentence()]
     as_gaussian = public_rows == "no" and float(facts.more["columns"]) > MOST_TENSOR
     typical, worst, public, pulled = (
-        said(value, 2) if value <= _FAR else f"more than {_FAR:,}"
+        said(value, 2) if value <= _FAR_DISTANCE else f"more than {_FAR_DISTANCE:,}"
         for value in (
             prospects.typical_error_in_standard_errors,
             prospects.worst_error_in_standard_errors,

@@ -17,20 +17,20 @@ from pmtcore.report.names import title
 from pmtcore.report.statistics import truncated_share_words
 
 # Range of the drawn half-widths: from this share of the sampling part to this multiple of that of the public fit.
-_BELOW, _ABOVE = 0.7, 5.0
+_SMALLEST_MULTIPLE, _LARGEST_MULTIPLE = 0.7, 5.0
 # Where the axis of budgets ends.
-_BUDGETS = (LADDER[0] / 1.1, LADDER[-1] * 1.1)
+_BUDGET_AXIS = (LADDER[0] / 1.1, LADDER[-1] * 1.1)
 # Mark behind a method in the legend whose half-widths omit a part of the error.
-_LEFT_OUT = " *"
+_INCOMPLETE_MARK = " *"
 # What a reader of the band should know.
-_SHADED = (
+_BAND_NOTE = (
     "Shaded: where eight of ten such releases came out on other, real tables, for the typical coefficient; for a "
     "single one seven of ten did. Lines and band are smoothed: a larger budget never has a wider one."
 )
 # Pixels above the picture: five lines of a legend.
 _LEGEND = 100
 # Pixels of an entry there, as the longest title needs up to its comma: a phone has one a line, wide screens two.
-_ENTRY = 145
+_LEGEND_ENTRY = 145
 # Columns of the table beside the picture, by their names in a plan's records.
 _COLUMNS = {
     "method": "method",
@@ -68,7 +68,7 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None, 
         figure.add_scatter(
             x=[one.mu for one in rows],
             y=_falling([one.half_width(j) for one in rows]),
-            name=f"{_short(id, ids)}{'' if rows[0].is_complete else _LEFT_OUT}",
+            name=f"{_short(id, ids)}{'' if rows[0].is_complete else _INCOMPLETE_MARK}",
             mode="lines" if len(rows) > 1 else "markers",  # while curves are being filled
             line={"color": method(id).colour, "width": 4.5 if id == chosen else 2, "dash": _dash(id)},
             legendrank=ids.index(id),
@@ -83,7 +83,7 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None, 
         figure.add_scatter(x=ends, y=[level, level], mode="lines", name="sampling alone, no privacy", line=line)
     if mu is not None:
         figure.add_vline(x=mu, line={"color": QUIET, "dash": "dash"})
-    figure.update_xaxes(range=[math.log10(end) for end in _BUDGETS])
+    figure.update_xaxes(range=[math.log10(end) for end in _BUDGET_AXIS])
     log_axis(figure, "x")
     figure.update_xaxes(dtick="D2")
     _mark_uncomputed(figure, private)
@@ -93,7 +93,7 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None, 
     log_axis(figure, "y")
     figure.update_yaxes(dtick="D2")
     figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}", 400)
-    legend = {"font": {"size": 11}, "entrywidth": _ENTRY, "entrywidthmode": "pixels"}
+    legend = {"font": {"size": 11}, "entrywidth": _LEGEND_ENTRY, "entrywidthmode": "pixels"}
     # Below the axis: on a phone the lines come before their names.
     return figure.update_layout(
         legend=legend | {"yref": "container", "yanchor": "bottom", "y": 0}, margin={"b": _LEGEND}
@@ -133,8 +133,8 @@ def _mark_uncomputed(figure: go.Figure, private: Sequence[Planned]) -> None:
     reach = min((max(one.mu for one in private if one.method == id) for id in ids), default=LADDER[-1])
     if reach >= LADDER[-1]:
         return
-    figure.add_vrect(x0=reach, x1=_BUDGETS[1], fillcolor=rgba(QUIET, 0.1), line_width=0, layer="below")
-    middle = (math.log10(reach) + math.log10(_BUDGETS[1])) / 2  # a log axis places annotations by their logarithm
+    figure.add_vrect(x0=reach, x1=_BUDGET_AXIS[1], fillcolor=rgba(QUIET, 0.1), line_width=0, layer="below")
+    middle = (math.log10(reach) + math.log10(_BUDGET_AXIS[1])) / 2  # a log axis places annotations by their logarithm
     text = f"computed up to<br>mu = {said(reach)} so far"
     figure.add_annotation(x=middle, y=1, yref="y domain", yanchor="top", text=text, showarrow=False)
 
@@ -151,7 +151,7 @@ def _ends(plans: Sequence[Planned], j: int) -> tuple[float, float] | None:
     private = [Z95 * float(one.prediction.sampling[j]) for one in plans if not _public(one.method)][:1]
     if not levels or not private or not private[0] > 0:
         return None
-    return _BELOW * min(*private, *levels), _ABOVE * max(*private, *levels)
+    return _SMALLEST_MULTIPLE * min(*private, *levels), _LARGEST_MULTIPLE * max(*private, *levels)
 
 
 def _too_wide(plans: Sequence[Planned], j: int) -> set[str]:
@@ -181,7 +181,7 @@ def below_words(plans: Sequence[Planned], coefficient: str, chosen: str = "") ->
         sentences.append("* A lower bound: what truncation adds to the error of these methods is not predicted.")
     mine = [plan for plan in plans if plan.method == chosen and plan.prediction.total_interval is not None]
     if len(mine) > 1 and chosen not in wide:
-        sentences.insert(0, _SHADED)
+        sentences.insert(0, _BAND_NOTE)
     return " ".join(sentences)
 
 

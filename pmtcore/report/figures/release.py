@@ -37,7 +37,7 @@ from pmtcore.report.statistics import title as statistic
 _MOST_EXPECTED = 30  # coefficients drawn before a release, so that the form below the chart stays in view
 _BAR = 7  # pixels of a bar's height
 _TWICE = 2.0  # ratio from which a multiple is stated in place of a percentage
-_MOST = 120  # coefficients that one picture still shows; the table has all
+_MOST_COEFFICIENTS = 120  # coefficients that one picture still shows; the table has all
 _PARTS = {"privacy": (PRIVACY, ""), "sampling": (SAMPLING, "/"), "truncation": (TRUNCATION, ".")}  # colour, hatch
 
 
@@ -185,7 +185,7 @@ def parts(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure | None:
 
     Those of ratios are on the scale of their logarithms, where errors add.
     """
-    rows = coefficients[coefficients["coefficient"] != INTERCEPT].head(_MOST)
+    rows = coefficients[coefficients["coefficient"] != INTERCEPT].head(_MOST_COEFFICIENTS)
     apart = {part: rows[f"{part} sd"].to_numpy() for part in _PARTS if f"{part} sd" in rows}
     if not apart or rows.empty:
         return None
@@ -225,7 +225,7 @@ def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
     table = ridge_path_table(release)
     by = steps(release.names, release.public.spread, release.public.zero_one)
     figure = go.Figure()
-    features = [name for name in release.names if name != INTERCEPT][:_MOST]
+    features = [name for name in release.names if name != INTERCEPT][:_MOST_COEFFICIENTS]
     for j, name in enumerate(features):
         y = table[name] * by[name]
         figure.add_scatter(x=table["penalty"], y=y, name=name, mode="lines", line=distinct_line(j))

@@ -16,7 +16,7 @@ WORDS = {
     "local": "every row with noise of its own",
     "alone": "one site alone",
 }
-_NAMED = 5  # sites whose own half-width a sentence gives
+_MOST_NAMED_SITES = 5  # sites whose own half-width a sentence gives
 _COLOURS = {"nobody": "#3454d1", "one": "#0B7A75", "all": "#C2571A", "local": "#B3261E"}
 
 
@@ -53,12 +53,12 @@ def words(prospects: Sequence[Prospect], coefficient: str, names: Sequence[str])
     """Say how wide the band of all sites together is, and that of each site alone."""
     single = [each for each in prospects if each.who == "alone"]
     alone = [f"{name} has ± {figure_of(each.half_width)}" for name, each in zip(names, single, strict=True)]
-    more = f", and {len(alone) - _NAMED} more are in the table" if len(alone) > _NAMED else ""
+    more = f", and {len(alone) - _MOST_NAMED_SITES} more are in the table" if len(alone) > _MOST_NAMED_SITES else ""
     together = {each.who: f"± {figure_of(each.half_width)}" for each in prospects if each.sites == len(names)}
     return (
         f"For {coefficient}, the {len(names)} sites together have bands of {together['nobody']} where no site colludes "
         f"and of {together['all']} where all others may, which takes more noise. "
-        f"Alone {', '.join(alone[:_NAMED])}{more}."
+        f"Alone {', '.join(alone[:_MOST_NAMED_SITES])}{more}."
     )
 
 

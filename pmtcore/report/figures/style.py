@@ -22,26 +22,26 @@ BAND_SHADE, BAND_EDGE = 0.28, 0.7
 BEFORE, AFTER = "#E69F00", "#0072B2"
 QUIET = "#8a8f98"
 PRIVACY, SAMPLING, TRUNCATION = "#0072B2", "#E69F00", "#CC79A7"
-_OURS = {"hovertemplate", "texttemplate", "annotations", "template"}  # tags of our own; no name stands in them
+_TEMPLATE_KEYS = {"hovertemplate", "texttemplate", "annotations", "template"}  # tags of our own; no name stands in them
 _AT_MARKS = {"x", "y", "text", "categoryarray", "ticktext", "labels"}  # beside a mark there is little room
 _TITLE, _LINE = 220, 44  # characters of an axis title, and of one line of it, as a phone shows in that size
 _TITLE_SIZE = 13  # pixels of an axis title
-_LAST = 24  # of the margin beside the last label of a horizontal axis, which is centred at its end
-_NARROW = 40  # characters there, as in the report's drawings
+_LAST_LABEL_MARGIN = 24  # of the margin beside the last label of a horizontal axis, which is centred at its end
+_LABEL_CHARACTERS = 40  # characters there, as in the report's drawings
 # Characters of a name above its marks, which a phone shows, and pixels of its line.
-_ABOVE, NAME_HEIGHT = 54, 20
+_NAME_CHARACTERS, NAME_HEIGHT = 54, 20
 # Pixels of legend and ticks together, and of a line of an axis title.
-_AROUND, _TITLE_LINE = 112, 19
+_LEGEND_AND_TICKS, _TITLE_LINE = 112, 19
 # Rows from which an axis stands above them, where a laptop shows it with the first rows; and pixels of its ticks.
 _AXIS_ABOVE, _TICK_LINE = 8, 26
 
 
 # How titles of axes of shares begin: nothing is drawn there below 0 or above 1, bands and margins included.
-_SHARES = ("share of", "accuracy on", "detections", "false alarms")
+_SHARE_TITLES = ("share of", "accuracy on", "detections", "false alarms")
 _AREA = "area under the ROC"  # from 0 to 1 too, and no share
 
 
-def finish(figure: go.Figure, x: str, y: str, height: int = 360, *, name: int = _NARROW) -> go.Figure:
+def finish(figure: go.Figure, x: str, y: str, height: int = 360, *, name: int = _LABEL_CHARACTERS) -> go.Figure:
     """Return the figure with axis titles, margins and a legend above; it has no title, since the page says what it is.
 
     Args:
@@ -53,7 +53,7 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360, *, name: int = 
     """
     figure.update_layout(
         height=height,
-        margin={"l": 8, "r": _LAST if figure.layout.xaxis.type == "log" else 8, "t": 8, "b": 8},
+        margin={"l": 8, "r": _LAST_LABEL_MARGIN if figure.layout.xaxis.type == "log" else 8, "t": 8, "b": 8},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "title": None},
         hovermode="closest",
         font={"size": 14},
@@ -63,8 +63,8 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360, *, name: int = 
         update(title={"text": _axis_title(title), "font": {"size": _TITLE_SIZE}}, automargin=True, zeroline=False)
     axes = (x, figure.update_xaxes, figure.layout.xaxis), (y, figure.update_yaxes, figure.layout.yaxis)
     for title, update, axis in axes:
-        if title.startswith((*_SHARES, _AREA)):
-            figure.update_layout(margin={"r": _LAST})
+        if title.startswith((*_SHARE_TITLES, _AREA)):
+            figure.update_layout(margin={"r": _LAST_LABEL_MARGIN})
             log = axis.type == "log"  # whose limits are powers of ten: it ends at 1 and begins anywhere
             update(
                 minallowed=None if log else 0.0,
@@ -97,7 +97,7 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
     row = marks + NAME_HEIGHT
     # The name of the first row needs the room that others have between two rows.
     top = -0.5 - NAME_HEIGHT / 2 / row
-    labels = _Labels(_ABOVE, {})
+    labels = _Labels(_NAME_CHARACTERS, {})
     place = {"xref": "x domain", "x": 0, "xanchor": "left", "yanchor": "bottom", "yshift": marks / 2, "borderpad": 0}
     # Beside a ratio's axis too, a row is known by its place: a number among categories.
     above = [
@@ -127,14 +127,14 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
     ]
     title = len(_axis_title(x).split("<br>"))
     inside, axis = round(row * (len(names) - 0.5 - top)), _TITLE_LINE * title
-    finish(figure, x, "", _AROUND + axis + inside, name=_ABOVE)
+    finish(figure, x, "", _LEGEND_AND_TICKS + axis + inside, name=_NAME_CHARACTERS)
     if len(names) >= _AXIS_ABOVE:
         figure.update_xaxes(side="top")
         figure.update_layout(legend={"y": 1 + (_TICK_LINE + axis) / inside})
     return figure
 
 
-def escaped_figure(figure: go.Figure, name: int = _NARROW) -> go.Figure:
+def escaped_figure(figure: go.Figure, name: int = _LABEL_CHARACTERS) -> go.Figure:
     """Escape every string in the figure: names of columns come from somebody's file.
 
     Args:
@@ -144,7 +144,7 @@ def escaped_figure(figure: go.Figure, name: int = _NARROW) -> go.Figure:
     labels = _Labels(name, {})
     for part in (*figure.data, figure.layout):
         for key, value in part.to_plotly_json().items():
-            shown = value if key in _OURS else _shown(value, key, labels)
+            shown = value if key in _TEMPLATE_KEYS else _shown(value, key, labels)
             if shown is not value:
                 part[key] = shown
     return figure
@@ -172,7 +172,7 @@ class _Labels:
 def _shown(value: object, key: str, labels: _Labels) -> object:
     """Return a part of a figure with its strings made harmless, itself where it has none that are not."""
     if isinstance(value, dict):
-        parts = {name: part if name in _OURS else _shown(part, name, labels) for name, part in value.items()}
+        parts = {name: part if name in _TEMPLATE_KEYS else _shown(part, name, labels) for name, part in value.items()}
         return parts if any(parts[name] is not value[name] for name in value) else value
     texts = getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U", "T")
     if isinstance(value, list | tuple) or (texts and isinstance(value, Iterable)):
@@ -184,9 +184,9 @@ def _shown(value: object, key: str, labels: _Labels) -> object:
     return value if shown == value else shown
 
 
-_MANY, _SOME = 100.0, 6.0  # powers of ten, or 1, 2 and 5, then give at least two labels each
+_WIDE_RANGE, _MIDDLE_RANGE = 100.0, 6.0  # powers of ten, or 1, 2 and 5, then give at least two labels each
 # Powers of ten that have a label each; beyond that every second, third ... has one, or they lie over each other.
-_DECADES = 8
+_MOST_DECADES = 8
 _TICKS = 5  # labels on an axis that spans less
 
 
@@ -202,7 +202,7 @@ def log_axis(figure: go.Figure, axis: str) -> None:
         else {"tickformat": ",~g"}
     )
     if axis == "x":
-        figure.update_layout(margin={"r": _LAST})
+        figure.update_layout(margin={"r": _LAST_LABEL_MARGIN})
     settings = {"type": "log", "dtick": step, "minor": {"showgrid": False}, **numbers}
     (figure.update_xaxes if axis == "x" else figure.update_yaxes)(**settings)
 
@@ -215,10 +215,10 @@ def _log_step(figure: go.Figure, axis: str) -> int | str:
     shown = (figure.layout.xaxis if axis == "x" else figure.layout.yaxis).range
     if shown is not None:  # labels are those of the whole axis, also where marks are still to come
         values = np.power(10.0, np.asarray(shown, dtype=float))
-    if not len(values) or values.max() >= _MANY * values.min():
+    if not len(values) or values.max() >= _WIDE_RANGE * values.min():
         decades = 0.0 if not len(values) else np.log10(values.max()) - np.log10(values.min())
-        return max(1, math.ceil(decades / _DECADES))
-    if values.max() >= _SOME * values.min() or values.max() == values.min():
+        return max(1, math.ceil(decades / _MOST_DECADES))
+    if values.max() >= _MIDDLE_RANGE * values.min() or values.max() == values.min():
         return "D2"
     step = (values.max() - values.min()) / _TICKS
     size = 10.0 ** np.floor(np.log10(step))

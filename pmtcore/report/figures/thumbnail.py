@@ -12,7 +12,7 @@ from pmtcore.base.escaping import html as escape
 # Units of the drawing, which scales: about two to one, with an edge for the widest line.
 _WIDTH, _HEIGHT, _EDGE = 200, 96, 6
 # Points of one line, and marks of one cloud: more cannot be distinguished at this size.
-_MOST = 40
+_MOST_POINTS = 40
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def _scaled(line: Line, log_x: bool, log_y: bool) -> tuple[np.ndarray, np.ndarra
         x = np.log(line.x) if log_x else np.asarray(line.x, dtype=float)
         y = np.log(line.y) if log_y else np.asarray(line.y, dtype=float)
     drawn = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-    if len(drawn) > _MOST:
-        drawn = drawn[np.linspace(0, len(drawn) - 1, _MOST).astype(int)]
+    if len(drawn) > _MOST_POINTS:
+        drawn = drawn[np.linspace(0, len(drawn) - 1, _MOST_POINTS).astype(int)]
     return x[drawn], y[drawn]
 
 
