@@ -87,7 +87,9 @@ def pages(table: str) -> None:
     first = cpu(lambda: app.switch_page("pages/work/plan.py").run())
     curves = app.session_state["second_moment"].curves
     print(f"{table}: Plan shows figures after {first:.2f} CPU s, ", end="")
-    print(f"a line of each method after {cpu(lambda: _fill(curves, curves.outlined)):.2f} more, ", end="", flush=True)
+    print(
+        f"a line of each method after {cpu(lambda: _fill(curves, curves.all_outlined)):.2f} more, ", end="", flush=True
+    )
     print(f"all rungs after {cpu(lambda: _fill(curves)):.2f} more", flush=True)
     moves = [1000 * scripts_cpu(app.select_slider(key="plan-mu").set_value(mu).run) for mu in MOVES]
     print(f"{table}: a move of Plan's slider takes {statistics.median(moves):.0f} CPU ms, at most {max(moves):.0f}")

@@ -106,8 +106,8 @@ def every_mutant() -> list[Mutant]:
     plant(
         "a solver's blocks are the table's",
         "base/private_rows.py",
-        "return resized_blocks(self._with_lacking(), size)",
-        "return self._with_lacking()",
+        "return resized_blocks(self._padded(), size)",
+        "return self._padded()",
         f"{pool} -k cuts",
     )
     plant(
@@ -686,7 +686,7 @@ def every_mutant() -> list[Mutant]:
     plant("joint: bounds priced by the score", tail, "error / unclipped**_SLOPE_POWER", "error", FILTER)
     plant("joint: a pilot scaled for itself", "methods/joint/plan.py", "_PILOT_SCALE * accurate", "accurate", FILTER)
     expected = "tests/methods/test_joint_refined.py -k a_plan"
-    plant("joint: a plan ends at the longest", tail, "tail.beyond(low), at_least", "0.0 * low, at_least", FILTER)
+    plant("joint: a plan ends at the longest", tail, "tail.count_beyond(low), at_least", "0.0 * low, at_least", FILTER)
     plant("joint: a plan with exact counts", second, "self.counting_sd * rng.", "0 * rng.", expected)
     plant("joint: a plan trusts the pilot", "methods/joint/plan.py", " + gram_mse * (noise + clipping)", "", expected)
     plant(
@@ -949,7 +949,7 @@ def every_mutant() -> list[Mutant]:
     plant(
         "score equation: bands of simulated rows as long as the covariance",
         "methods/score_equation.py",
-        "self.left(posterior, self.error_ratios)",
+        "self.privacy_part(posterior, self.error_ratios)",
         "self.left(posterior, np.ones(self.public.d))",
         simulation,
     )
@@ -1391,7 +1391,7 @@ def every_mutant() -> list[Mutant]:
     plant(
         "one parse: numbers stay after a refused release",
         "releases/release.py",
-        "            stack.callback(problem.parsed.drop)  #",
+        "            stack.callback(problem.parsed.clear)  #",
         "            pass  #",
         "tests/tables/test_parsed.py -k refused",
     )
@@ -2166,7 +2166,7 @@ def _plan_mutants() -> list[Mutant]:
     """Plant wrong intervals of a prediction, and a plan that does not foresee what the method does."""
     interval, outcomes = "methods/outcome_interval.py", "tests/methods/test_outcome_interval.py -k 'law or contains'"
     widths = "tests/releases/test_planning.py -k half_widths_have"
-    combined, foreseen = "self.with_public(self.expected[None]).weights[0]", "tests/methods/test_joint_moment.py"
+    combined, foreseen = "self.with_public(self.expected_moment[None]).weights[0]", "tests/methods/test_joint_moment.py"
     faults = [
         (
             "plan: few public rows are like many",
@@ -2185,8 +2185,8 @@ def _plan_mutants() -> list[Mutant]:
         (
             "plan: the median is the prediction",
             "methods/registry.py",
-            "self._total_at(self.median_factor)",
-            "self._total_at(1.0)",
+            "self._scaled_total(self.median_factor)",
+            "self._scaled_total(1.0)",
             widths,
         ),
         (

@@ -87,7 +87,7 @@ class MomentView:
         return self.moment.label
 
     @property
-    def pins(self) -> dict[str, Regression]:
+    def pinned_models(self) -> dict[str, Regression]:
         """Return the pinned models by their names."""
         named = figures.model_titles(self.moment.looked, self.names)
         every = {figures.key_of(fit): fit for fit in self.moment.looked}
@@ -120,7 +120,7 @@ def pinned_answers(record: Mapping[str, Any]) -> str:
     """
     digest = str(record["released"].get("joint_moment", {}).get("digest", ""))
     asked: MomentView | None = st.session_state.get(_RECORDS, {}).get(digest)
-    return "" if asked is None else figures.answers(asked.pins, asked.moment)
+    return "" if asked is None else figures.answers(asked.pinned_models, asked.moment)
 
 
 def open_record(moment: Moment, title: str, notes: Sequence[str] = ()) -> None:
@@ -351,7 +351,7 @@ def models(view: MomentView, fit: Regression) -> None:
     if middle.button(**control("explore-pin"), label="Unpin" if key in view.pinned else "Pin"):
         (view.pinned.remove if key in view.pinned else view.pinned.append)(key)
         st.rerun()
-    shown_models, pinned = view.moment.looked, view.pins
+    shown_models, pinned = view.moment.looked, view.pinned_models
     right.download_button(
         **control("explore-report"),
         data=lambda: figures.section(

@@ -85,7 +85,7 @@ def _tables() -> None:
 
 def _spent() -> None:
     """Draw what was spent on the open table: in the ledger, or else in this session."""
-    account, releases = current_account(), state.session().spent
+    account, releases = current_account(), state.session().spent_releases
     if account is not None:
         place, nothing = f"in the ledger as {plain(account.dataset)}", "nothing yet under this name"
         total, count, made = account.spent, len(account.entries), plural(len(account.entries), "release")

@@ -60,9 +60,9 @@ def show(job: Job) -> None:
 
 def _draw_progress(job: Job) -> bool:
     report = job.report
-    st.progress(0.0 if report is None else report.done, text="Begun" if report is None else report.words)
+    st.progress(0.0 if report is None else report.share_done, text="Begun" if report is None else report.words)
     if job.stoppable:
         st.button(**control("release-stop"), on_click=job.stop)
     else:
         st.caption("The budget is being spent: the release finishes, and waits on this page.")
-    return not job.over
+    return not job.has_ended

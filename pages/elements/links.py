@@ -66,7 +66,7 @@ def _open(table: str, parameters: dict[str, str]) -> None:
     else:
         st.session_state["table-name"] = table
     choices = choices_of(parameters, tables.first, common_columns(tables.private, tables.public))
-    state.take(choices)
+    state.set_choices(choices)
     if "method" in parameters:
         mu = number("mu", parameters.get("mu", "1"))
         workflow_state.fill_release_form(Request(parameters["method"], Budget(mu)))

@@ -119,7 +119,7 @@ def agreement_given(problem: Problem, prospect: Preview, id: str, purpose: str) 
     The button is never disabled, since a keyboard would skip it while the page responds to the tick. The key of the
     box depends on budget, method and table, so that each of them must be confirmed anew.
     """
-    tables, studied = session().tables, session().studied
+    tables, studied = session().tables, session().is_study
     words = unbroken(f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table")
     if prospect.guarantee.mu == 0:
         words = "I spend nothing: this method reads no private row."

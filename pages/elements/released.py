@@ -253,7 +253,7 @@ def standing(release: Release, record: ReleaseRecord) -> None:
 
 def _counted(release: Release) -> str:
     """Return a sentence on where the spend of a lab figure is counted; empty where it need not be."""
-    studied = session().studied and not is_of_other_table(session().next_request)
+    studied = session().is_study and not is_of_other_table(session().next_request)
     if release.guarantee.mu == 0 or studied:  # rows for study have no budget
         return ""
     if filed(release).entry is not None:
@@ -335,7 +335,7 @@ def filed(release: Release) -> FiledRelease:
 
 def earlier() -> None:
     """Draw the releases of this session."""
-    spent = session().spent
+    spent = session().spent_releases
     if not spent:
         return
     with st.expander(f"Releases from this table, in this session ({len(spent)})", icon=":material/history:"):

@@ -31,7 +31,7 @@ def start(run: Comparison, recipe: Recipe) -> None:
     current.comparison = run
     st.session_state["run-recipe"] = recipe
     st.session_state.pop("run", None)
-    if current.studied:
+    if current.is_study:
         id = uuid4().hex
         _runs[id] = (run, recipe)
         st.session_state["run"] = id

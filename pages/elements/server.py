@@ -81,7 +81,7 @@ class Guard:
             await send({"type": "http.response.body", "body": b""})
             return
         try:
-            await self._counted(scope, receive, with_headers)
+            await self._serve_counted(scope, receive, with_headers)
         except quota.Refused as refused:
             kind = [(b"content-type", b"text/plain; charset=utf-8")]
             await with_headers({"type": "http.response.start", "status": refused.status, "headers": kind})
@@ -104,7 +104,7 @@ class Guard:
         finally:
             quota.leave(visitor)
 
-    async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve_counted(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, and count it against the limits where it is an upload."""
         upload = quota.size_of(scope)
         if upload is None:

@@ -85,19 +85,19 @@ class Session:
     looked_at: set[str] = field(default_factory=set)
 
     @property
-    def studied(self) -> bool:
+    def is_study(self) -> bool:
         """Return whether the open tables are for study."""
         return self.tables is not None and self.tables.may_be_studied
 
     @property
     def exact_figures_shown(self) -> bool | None:
         """Return whether exact figures of the open private table were switched on; None for tables for study."""
-        if self.tables is None or self.studied:
+        if self.tables is None or self.is_study:
             return None
         return self.tables.private.sha256 in self.looked_at
 
     @property
-    def spent(self) -> list[Release]:
+    def spent_releases(self) -> list[Release]:
         """Return the releases from the open private table that cost something, oldest first."""
         if self.tables is None:
             return []
@@ -193,7 +193,7 @@ class Session:
             self.tables.schema, self.problem = schema, None
             self._drop()
 
-    def take(self, choices: Choices) -> None:
+    def set_choices(self, choices: Choices) -> None:
         """Set the choices; what was prepared with others is dropped.
 
         No other method writes ``choices``, since :meth:`choose` prepares a problem only where they differ.
@@ -201,7 +201,7 @@ class Session:
         self.choices, self.problem = choices, None
         self._drop()
 
-    def choose(self, choices: Choices) -> Problem:
+    def problem_for(self, choices: Choices) -> Problem:
         """Return the problem for these choices, prepared once.
 
         Raises:
@@ -210,7 +210,7 @@ class Session:
         if self.tables is None:
             raise InputError("No tables are open; choose them on the Data page.")
         if self.problem is None or choices != self.choices:
-            self.take(choices)
+            self.set_choices(choices)
             self.problem = prepared(self.tables, choices)
         return self.problem
 
@@ -305,7 +305,7 @@ def current_problem() -> Problem:
     current = session()
     if current.tables is None:
         raise InputError("No tables are open; choose them on the Data page.")
-    return current.choose(current.choices or current.tables.first)
+    return current.problem_for(current.choices or current.tables.first)
 
 
 def quick() -> QuickComparison | None:
@@ -316,7 +316,7 @@ def quick() -> QuickComparison | None:
     """
     current = session()
     problem, tables = current.problem, current.tables
-    if problem is None or tables is None or not current.studied or not is_quick(problem):
+    if problem is None or tables is None or not current.is_study or not is_quick(problem):
         return None
     return remember((tables.key, repr(problem.choices)), lambda: first_look(problem))
 

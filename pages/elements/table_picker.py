@@ -150,7 +150,7 @@ def columns(messages: DeltaGenerator) -> Problem | None:
     problem = None
     try:
         with messages, st.spinner(_READING_MESSAGE, show_time=True):
-            problem = current.choose(choices)
+            problem = current.problem_for(choices)
     except InputError as error:
         if not stopping:  # otherwise the finding that stops has the same content
             with messages:
@@ -269,7 +269,7 @@ def undo(choices: Choices) -> None:
 
 def _start_anew(choices: Choices) -> None:
     """Take new choices, and draw all widgets with them."""
-    state.session().take(choices)
+    state.session().set_choices(choices)
     st.session_state["choices-made"] = st.session_state.get("choices-made", 0) + 1
     st.rerun()
 

@@ -131,7 +131,7 @@ def _open_own(private: Table, public: Table | MomentTable, rows: int | None) -> 
         names, default = common_columns(private, public), tables.first
         if earlier is not None and earlier.target in names:
             default = replace(earlier, features=fitted_features if set(fitted_features or ()) <= set(names) else None)
-        current.take(with_recommended_repairs(tables, default))
+        current.set_choices(with_recommended_repairs(tables, default))
     except InputError:
         return  # the choice of columns shows the reason
 

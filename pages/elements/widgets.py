@@ -51,7 +51,7 @@ def badge(label: Label) -> str:
 
 def study_label() -> Label:
     """Return the label of exact figures of the open tables: lab for tables for study, else private."""
-    return Label.LAB if state.session().studied else Label.PRIVATE
+    return Label.LAB if state.session().is_study else Label.PRIVATE
 
 
 def show_error(error: InputError) -> None:

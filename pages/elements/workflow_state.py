@@ -60,7 +60,7 @@ def steps(page: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
         problem: the current one; ``None`` while a choice of tables or columns is missing.
         elsewhere: whether the page is about another fit, so that the current one is not drawn.
     """
-    planned, spent = st.session_state.get("planned"), session().spent
+    planned, spent = st.session_state.get("planned"), session().spent_releases
     private_size = "" if problem is None else plural(problem.private.n, "row")
     if problem is not None and problem.unit is not None and problem.unit.column:
         private_size = plural(problem.private.n // problem.unit.rows, "person")

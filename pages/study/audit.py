@@ -152,7 +152,7 @@ def published() -> None:
             results = [attacks.symbol(), attacks.symbol(printed=False)]
             for id in attacks.ATTACKS:
                 results += [attacks.attack(id, how) for how in ("published", *attacks.SOUND)]
-        st.session_state["audit-attacks"] = told + [(attack.wins, attack.sentence) for attack in results]
+        st.session_state["audit-attacks"] = told + [(attack.refutes, attack.sentence) for attack in results]
     for wins, sentence in st.session_state.get("audit-attacks", []):
         (st.error if wins else st.success)(sentence)
 

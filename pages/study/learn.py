@@ -66,7 +66,7 @@ def attacked() -> None:
     """Draw the attack on the retrieved budget as published, and on the sound method."""
     with st.expander("As published, and attacked", icon=":material/bug_report:"):
         for attack in (attacks.attack("vs-plus"), attacks.attack("vs-plus", "napp-public")):
-            (st.error if attack.wins else st.success)(attack.sentence)
+            (st.error if attack.refutes else st.success)(attack.sentence)
 
 
 def moved_all(demo: Demo) -> LessonView:

@@ -186,7 +186,7 @@ def page(current: Problem) -> None:
     """Draw the whole page, on the open tables if their target is a label, else on the demo with labels."""
     tables = session().tables
     mark: tuple[str, ...] = (tables.key if tables else "", repr(current.choices))
-    study = session().studied
+    study = session().is_study
     shown_on = ""
     if not current.public.family.binary:
         target = current.public.target

@@ -56,7 +56,7 @@ def numbers(plan: RetrievalPlan, split: BudgetSplit) -> None:
 def pictures(plan: RetrievalPlan, factor: float) -> None:
     """Draw the parts along Lambda, and along epsilon."""
     left, right = st.columns(2)
-    factors, splits = plan.along([plan.least * f for f in grid(0.03, 300.0, 40)])
+    factors, splits = plan.over_moduli([plan.least * f for f in grid(0.03, 300.0, 40)])
     relative = [at / plan.least for at in factors]
     with left:
         alt = f"Parts of epsilon by Lambda, {plan.relation}"
@@ -91,7 +91,7 @@ def selected(kind: str, epsilon: float, lam: float) -> tuple[SelectionStudy, Lab
     opened = own_table()
     if opened is None:
         return None
-    public = session().studied
+    public = session().is_study
     if not curator_may_show(public, "On your own rows the selections depend on what no budget covers"):
         return None
     private = study_table(opened, epsilon, lam)

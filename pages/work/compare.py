@@ -180,7 +180,7 @@ def picture(
 def page(problem: Problem) -> None:
     """Draw controls and results."""
     workflow_state.summary_and_others(problem)
-    if not curator_may_show(session().studied, "Every figure here is a distance to an exact fit"):
+    if not curator_may_show(session().is_study, "Every figure here is a distance to an exact fit"):
         return
     axis = against(problem)
     left, right = figure_first("compare").columns([2, 3], gap="medium")

@@ -132,7 +132,7 @@ def truncation(shown: list[Diagnosis], planned: float | None) -> float:
         planned: radius of the plan, the initial one; ``None`` where it has none.
     """
     # Without a planned radius, some rows are outside the initial one.
-    start = round(shown[0].outside(_SHARE_OUTSIDE) if planned is None else planned, 2)
+    start = round(shown[0].radius_outside(_SHARE_OUTSIDE) if planned is None else planned, 2)
     top = figures.reach(shown, start)
     # With another plan or table the slider is reset to its radius.
     if st.session_state.get(_START) != start:

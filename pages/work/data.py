@@ -130,7 +130,7 @@ def opening(problem: Problem) -> None:
 st.title("Data")
 thread = st.container()
 readable = table_picker.source()
-studied = session().studied
+studied = session().is_study
 # On tables that are ready to be studied the picture comes before questions and choices; on one's own, these come first.
 head = st.container()
 picture = st.container() if studied else None

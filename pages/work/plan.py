@@ -52,7 +52,7 @@ def filling(curves: Curves, outlined: bool) -> bool:
     """
     progress(curves.share, f"Predictions of all methods: {curves.share:.0%} done", "plan-stop", curves.stop)
     work(curves.step, REDRAW_SECONDS)
-    return curves.live and curves.outlined() == outlined
+    return curves.live and curves.all_outlined() == outlined
 
 
 def taken_along_to_release(key: str, other: str = "") -> None:
@@ -134,12 +134,12 @@ def page(problem: Problem) -> None:
     with left:
         alt = f"Predicted half-width of {coefficient} against the budget, all methods"
         note = "Predictions assume that private rows are like the public ones."
-        drawn, table = figures.widths(curves.drawn(), coefficient, mu, id), figures.table(curves.drawn(), coefficient)
+        drawn, table = figures.widths(curves.plans(), coefficient, mu, id), figures.table(curves.plans(), coefficient)
         chart(drawn, "plan", alt, table, label=Label.PUBLIC, folded_note=note)
-        if words := figures.below_words(curves.drawn(), coefficient, id):
+        if words := figures.below_words(curves.plans(), coefficient, id):
             st.caption(plain(words))
         if computing and curves.live:
-            outlined = curves.outlined()
+            outlined = curves.all_outlined()
             redrawn(lambda: filling(curves, outlined), REDRAW_SECONDS)
     with later(right, "answer"):
         answer(problem, curves, here, coefficient, mu=mu)
@@ -205,7 +205,7 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, *, mu: 
     """Draw the inverse question: the budget, or the number of rows, for a given width."""
     st.header("Budget for a width you need")
     j = problem.public.names.index(coefficient)
-    start = curves.at(id, mu).width_to_ask(j, LADDER[-1])
+    start = curves.at(id, mu).default_half_width(j, LADDER[-1])
     with st.form("plan-reverse"):
         left, right = st.columns([2, 1], vertical_alignment="bottom")
         width = number(

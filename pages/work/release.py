@@ -91,7 +91,7 @@ def run(problem: Problem, request: Request, where: SpendPlan, *, source: NoiseSo
             )
             with st.spinner("Releasing", show_time=True):
                 state.job.wait()
-            if state.job.over:
+            if state.job.has_ended:
                 jobs.ended(state.job)
         st.rerun()
 
@@ -108,7 +108,7 @@ def page(problem: Problem) -> None:
     # Above all, and drawn when the form has said what is planned.
     thread = st.container()
     if state.job is not None:
-        if not state.job.over:
+        if not state.job.has_ended:
             head(thread, problem)
             jobs.show(state.job)
             return
@@ -147,7 +147,7 @@ def page(problem: Problem) -> None:
     st.caption(
         "A rehearsal on rows that anybody may study: nothing here is published. On your own tables a release spends "
         "budget permanently."
-        if state.studied
+        if state.is_study
         else "A release spends budget permanently. Everything up to the button costs nothing, and shows only public "
         "things, such as the number of rows."
     )

@@ -25,7 +25,7 @@ def ways() -> None:
         st.switch_page("pages/study/learn.py")
     opened = session().tables
     if opened is not None and not opened.may_be_studied:
-        page = "report" if session().spent else "release" if "planned" in st.session_state else "data"
+        page = "report" if session().spent_releases else "release" if "planned" in st.session_state else "data"
         label = f"Go on with {plain(opened.title)}: {page.capitalize()}"
         st.page_link(f"pages/work/{page}.py", label=label, icon=":material/arrow_forward:")
 

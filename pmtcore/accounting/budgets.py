@@ -59,7 +59,7 @@ class Unit:
             raise InputError(AccountingMessage.MEANS_NEED_COLUMN)
 
     @property
-    def differ(self) -> str:
+    def difference(self) -> str:
         """Return the difference of two neighbouring tables, to follow 'two tables that differ in'."""
         if self.all_rows:
             return GuaranteePhrase.ALL_ROWS.sentence()
@@ -137,7 +137,7 @@ def neighbouring_tables(neighbours: Neighbours, unit: Unit) -> str:
         return neighbours.words
     responses = neighbours is Neighbours.REPLACE_RESPONSE
     differ = GuaranteePhrase.DIFFER_IN_RESPONSES if responses else GuaranteePhrase.DIFFER_IN
-    return differ.sentence(part=unit.differ)
+    return differ.sentence(part=unit.difference)
 
 
 def log_delta(mu: float, epsilon: np.ndarray | float) -> np.ndarray:
@@ -269,7 +269,7 @@ class Budget:
         return cls(mu_from_epsilon(epsilon, delta))
 
     @classmethod
-    def given(
+    def from_one_unit(
         cls,
         mu: float | None,
         rho: float | None,

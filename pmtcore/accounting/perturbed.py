@@ -46,7 +46,7 @@ class ApproxDP:
         """Return the mu that pure epsilon implies, ``2 Phi^{-1}(e^eps/(1 + e^eps))``; None where delta is not 0."""
         return mu_of_checked_epsilon(min(self.epsilon, 500.0)) if self.delta == 0 else None
 
-    def under(self, neighbours: Neighbours) -> ApproxDP:
+    def for_neighbours(self, neighbours: Neighbours) -> ApproxDP:
         """Return the guarantee of the same release under another relation.
 
         Replacing a row is removing one and adding one: ``2 eps`` and ``(1 + e^eps) delta``. Adding a row is
@@ -76,7 +76,7 @@ class ApproxDP:
             "mu": self.mu,
         }
         if self.neighbours is Neighbours.ADD_REMOVE_ONE:
-            record["as_replace_one"] = self.under(Neighbours.REPLACE_ONE).as_dict()
+            record["as_replace_one"] = self.for_neighbours(Neighbours.REPLACE_ONE).as_dict()
         return record
 
 

@@ -31,7 +31,7 @@ def budget_of(mu: float | None, rho: float | None, epsilon: float | None, delta:
         InputError: none or several are given, epsilon without delta, or a value out of range.
     """
     lacks_delta = FaceMessage.EPSILON_NEEDS_DELTA
-    return Budget.given(mu, rho, epsilon, delta, not_one=FaceMessage.ONE_BUDGET, lacks_delta=lacks_delta)
+    return Budget.from_one_unit(mu, rho, epsilon, delta, not_one=FaceMessage.ONE_BUDGET, lacks_delta=lacks_delta)
 
 
 def budgets_of(mu: float | Sequence[float]) -> list[float]:

@@ -101,7 +101,7 @@ class Attack:
         return epsilon_bound(self.without, self.runs - self.with_row, self.runs, 0.0)
 
     @property
-    def wins(self) -> bool:
+    def refutes(self) -> bool:
         """Return True where the claim is refuted."""
         return self.bound > self.claimed
 
@@ -128,7 +128,7 @@ class Attack:
             "epsilon_lower_bound": self.bound,
             "confidence": CONFIDENCE,
             "trials": self.runs,
-            "refuted": self.wins,
+            "refuted": self.refutes,
         }
 
 

@@ -53,7 +53,7 @@ class Diagnosis:
             return math.nan
         return float(1 - np.interp(radius, self.norms, QUANTILES))
 
-    def outside(self, share: float) -> float:
+    def radius_outside(self, share: float) -> float:
         """Return the radius outside of which this share of the rows lies; the papers' where the norms are unknown."""
         return float(np.interp(1 - share, QUANTILES, self.norms)) if len(self.norms) else self.radius
 

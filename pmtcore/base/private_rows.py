@@ -288,7 +288,7 @@ class PrivateRows(StaysInSession):
         keeps = bytes_for_rows(features.nbytes + response.nbytes)
         return cls(blocks, len(response), tuple(names), keeps=keeps, weighted=response.ndim > 1)
 
-    def empty(self, count: int) -> Block:
+    def zero_rows(self, count: int) -> Block:
         """Return rows of zeros (count, d) with their responses, in place of rows that the table lacks."""
         return _zeros(count, len(self.names), self.weighted)
 
@@ -333,11 +333,11 @@ class PrivateRows(StaysInSession):
         size = max(rows // of, 1) * of
 
         def blocks() -> Iterator[Block]:
-            return resized_blocks(self._with_lacking(), size)
+            return resized_blocks(self._padded(), size)
 
         return PrivateRows(blocks, self.n, self.names, keeps=self._keeps, weighted=self.weighted)
 
-    def _with_lacking(self) -> Iterator[Block]:
+    def _padded(self) -> Iterator[Block]:
         """Yield the blocks, then rows of zeros up to n rows."""
         lacking = self.n
         for features, response in self._blocks():
@@ -346,7 +346,7 @@ class PrivateRows(StaysInSession):
         while lacking > 0:
             count = min(lacking, _ROWS_OF_A_PART)
             lacking -= count
-            yield self.empty(count)
+            yield self.zero_rows(count)
 
     def pieces(
         self, cut: Callable[[np.ndarray, np.ndarray], Iterator[P]], bytes_each: int, most: int | None = None
@@ -360,7 +360,7 @@ class PrivateRows(StaysInSession):
         """
         width = len(self.names) + 1
         size = max(min(_ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE // width), 1)
-        room = self._room(bytes_each, most)
+        room = self._cache_bytes(bytes_each, most)
         blocks, numbers = lambda: split_blocks(self._blocks(), size), self.n * width
         return RowCache(blocks, self._adder, cut, bytes_each, room=room, numbers=numbers)
 
@@ -379,13 +379,13 @@ class PrivateRows(StaysInSession):
             yield prepare(features, response)
 
         equal = self.in_equal_blocks(of)
-        return RowCache(equal._blocks, None, cut, bytes_each, room=self._room(bytes_each, bytes_for_rows()))
+        return RowCache(equal._blocks, None, cut, bytes_each, room=self._cache_bytes(bytes_each, bytes_for_rows()))
 
-    def _room(self, bytes_each: int, most: int | None) -> int:
+    def _cache_bytes(self, bytes_each: int, most: int | None) -> int:
         """Return the bytes that these rows may keep between passes."""
         return room_for(self.n, bytes_each, self._keeps if most is None else min(most, self._keeps))
 
-    def watched(self, watch: PassObserver) -> PrivateRows:
+    def with_observer(self, watch: PassObserver) -> PrivateRows:
         """Return the same rows, reporting the beginning of each pass and the number of rows read, which is public."""
 
         def blocks() -> Iterator[Block]:
@@ -427,7 +427,7 @@ class PrivateRows(StaysInSession):
         parts = [without_warnings(function, x, y) for x, y in self._blocks()]
         lacking = self.n - sum(len(part) for part in parts)
         if lacking > 0:
-            parts.append(without_warnings(function, *self.empty(lacking)))
+            parts.append(without_warnings(function, *self.zero_rows(lacking)))
         return Private(np.concatenate(parts))
 
     def __repr__(self) -> str:

@@ -122,14 +122,14 @@ class PredictedMeans:
         """Return mean, its standard error and limits, and limits of a new row where there are any."""
         quantile = student.isf((1 - _checked(1 - alpha)) / 2, self.freedom)
         columns = {"mean": self.predicted_mean, "mean_se": self.slope(self.linear) * self.se_mean}
-        low, high = self._around(quantile * self.se_mean)
+        low, high = self._limits_around(quantile * self.se_mean)
         columns |= {"mean_ci_lower": self.mean(low), "mean_ci_upper": self.mean(high)}
         if self.residual_sd is not None:
-            low, high = self._around(quantile * np.hypot(self.se_mean, self.residual_sd))
+            low, high = self._limits_around(quantile * np.hypot(self.se_mean, self.residual_sd))
             columns |= {"obs_ci_lower": low, "obs_ci_upper": high}
         return _frame(columns)
 
-    def _around(self, half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _limits_around(self, half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return limits of the linear predictor around its centre, widened to contain the published one."""
         return np.minimum(self.centre - half, self.linear), np.maximum(self.centre + half, self.linear)
 
@@ -367,13 +367,13 @@ class Results:
         return lines
 
     @cached_property
-    def _shifted(self) -> bool:
+    def _off_centre(self) -> bool:
         """Return True where a centre differs from its coefficient, so that a column shows the centres."""
         shift = np.abs(self.coefficients - self.centre)
         return bool(np.any(shift > 1e-3 * self._total))
 
     def _columns(self) -> tuple[str, ...]:
-        return ("coef", "std err", "t", "P>|t|", "[0.025", "0.975]", *(("centre",) if self._shifted else ()))
+        return ("coef", "std err", "t", "P>|t|", "[0.025", "0.975]", *(("centre",) if self._off_centre else ()))
 
     def _cells(self) -> list[tuple[str, list[str]]]:
         """Return names and cells of the table as texts; empty where a method gives no bands."""
@@ -382,7 +382,7 @@ class Results:
         table = []
         for j, name in enumerate(self.index):
             cells = [f"{self.coefficients[j]:.4g}", f"{self._total[j]:.3g}", f"{t[j]:.2f}", f"{p[j]:.3f}"]
-            cells += [f"{low[j]:.4g}", f"{high[j]:.4g}", *([f"{self.centre[j]:.4g}"] if self._shifted else [])]
+            cells += [f"{low[j]:.4g}", f"{high[j]:.4g}", *([f"{self.centre[j]:.4g}"] if self._off_centre else [])]
             table.append((name, ["" if cell == "nan" else cell for cell in cells]))
         return table
 
@@ -391,7 +391,7 @@ class Results:
         width = max([len(one_line(name)) for name, _ in cells], default=10)
         lines = [f"{'':{width}} " + " ".join(f"{name:>10}" for name in self._columns())]
         lines += [f"{one_line(name):{width}} " + " ".join(f"{cell:>10}" for cell in row) for name, row in cells]
-        if self._shifted:
+        if self._off_centre:
             lines.append(ReleaseNote.AROUND_CENTRE.sentence())
             if np.any(self.coefficients * self.centre <= 0):
                 lines.append(ReleaseNote.P_IS_ONE.sentence())
@@ -445,7 +445,7 @@ class Results:
         d = len(self.names)
         refusal = InputError(ResultMessage.TEST_FORM, count=d)
         if isinstance(asked, str):
-            return self._written(asked)
+            return self._parsed_constraints(asked)
         if isinstance(asked, Mapping):
             asked = [asked]
         if isinstance(asked, Sequence) and asked and all(isinstance(one, str) for one in asked):
@@ -455,7 +455,7 @@ class Results:
             with reraised_as(refusal):
                 for row, weights in zip(rows, asked, strict=True):
                     for name, weight in weights.items():
-                        row[self._place(name)] = float(weight)
+                        row[self._position(name)] = float(weight)
         else:
             with reraised_as(refusal):
                 rows = np.atleast_2d(np.asarray(asked, dtype=float))
@@ -463,12 +463,12 @@ class Results:
             raise refusal
         return rows, np.zeros(len(rows))
 
-    def _written(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+    def _parsed_constraints(self, text: str) -> tuple[np.ndarray, np.ndarray]:
         """Parse constraints such as ``a = b, c = 0``, separated by commas; a name may have any signs in it."""
         names = sorted({*self.names, *self.index}, key=len, reverse=True)
         known = re.compile(rf"(`?)(?<!\w)({'|'.join(map(re.escape, names))})(?!\w)\1")
         # Names are replaced by their positions, since they may contain the signs at which a constraint is split.
-        marked = known.sub(lambda match: f"\0{self._place(match[2])}\0", text)
+        marked = known.sub(lambda match: f"\0{self._position(match[2])}\0", text)
         rows, right = [], []
         for part in marked.split(","):
             given = re.sub(r"\0(\d+)\0", lambda match: self.index[int(match[1])], part.strip())
@@ -494,12 +494,12 @@ class Results:
             if re.fullmatch(r"\0\d+\0", place):
                 weights[int(place.strip("\0"))] += size
             elif re.fullmatch(r"[^\W\d]\w*", place) and place not in ("nan", "inf"):
-                self._place(place)
+                self._position(place)
             else:
                 constant += size * float(place)
         return weights, constant
 
-    def _place(self, name: str) -> int:
+    def _position(self, name: str) -> int:
         for names in (list(self.names), self.index):
             if name in names:
                 return names.index(name)

@@ -80,7 +80,7 @@ class Buffers:
     def __init__(self) -> None:
         self._own = local()
 
-    def take(self, name: str, size: int) -> np.ndarray:
+    def array(self, name: str, size: int) -> np.ndarray:
         """Return an array of ``size`` numbers, with the values that this thread last left under this name."""
         buffers = vars(self._own)
         if len(buffers.get(name, ())) < size:

@@ -172,7 +172,7 @@ def budget_from(chosen: argparse.Namespace) -> Budget:
 
     not_one, lacks_delta = CommandMessage.ONE_BUDGET, CommandMessage.EPSILON_NEEDS_DELTA
     given = (chosen.mu, chosen.rho, chosen.epsilon, chosen.delta)
-    return Budget.given(*given, not_one=not_one, lacks_delta=lacks_delta)
+    return Budget.from_one_unit(*given, not_one=not_one, lacks_delta=lacks_delta)
 
 
 def settings_from(pairs: Sequence[str], option: str = "--set", form: str = "NAME=VALUE") -> dict[str, str]:

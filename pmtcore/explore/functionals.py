@@ -54,7 +54,8 @@ def moment_figures(
     influence = state.influence
     mean, spread = influence.residual_moments(gradients)
     rows = max(influence.m, 1)
-    truncation = (0.0 if completed else mean**2) + spread / rows + (spread + influence.beyond_of(gradients)) / state.n
+    tail = influence.tail_variances(gradients)
+    truncation = (0.0 if completed else mean**2) + spread / rows + (spread + tail) / state.n
     limited = limits(
         values,
         ErrorPart(state.variances(gradients)),

@@ -265,9 +265,9 @@ class Moment:
     def models(self) -> int:
         """Return the number of distinct models examined, best subsets included, for a Bonferroni correction."""
         tried = sum(_subsets(families) for families in self._searches.values())
-        return tried + sum(not self._tried(fit) for fit in self._looked)
+        return tried + sum(not self._was_searched(fit) for fit in self._looked)
 
-    def _tried(self, fit: Regression) -> bool:
+    def _was_searched(self, fit: Regression) -> bool:
         """Return whether best subsets examined this model too."""
         families = self._searches.get((fit.response, fit.constant), ())
         return fit.lam == 0 and any(family.issuperset(fit.features) for family in families)
@@ -602,7 +602,7 @@ def with_public_rows(moment: Moment, public: PublicData, budget: Budget, paramet
     if plan.derived != moment.record.derived or not np.array_equal(plan.root, moment.record.root):
         raise InputError(ExploreMessage.OTHER_TABLES)
     completed = copy.copy(moment)
-    shared = plan.shared()
+    shared = plan.published_influence()
     # The degrees of freedom of a regression follow from all public rows, not from a part of them.
     freedom = None if shared.m == plan.public.m else moment.record.freedom
     completed.record = replace(moment.record, influence=shared, freedom=freedom)

@@ -112,7 +112,7 @@ class TargetStack:
             column(target.moor or flat for target, flat in zip(targets, ridge, strict=True)),
         )
 
-    def at(self, which: np.ndarray) -> TargetStack:
+    def subset(self, which: np.ndarray) -> TargetStack:
         """Return the stack of some of the targets."""
         gamma = self.gamma[which] if isinstance(self.gamma, np.ndarray) else self.gamma
         return TargetStack(self.scale[which], self.square[which], self.floor[which], gamma, self.moor[which])
@@ -248,7 +248,7 @@ def iterate(
     theta, known = first.theta[of], _DerivativeCache(first.theta[of], *(part[of] for part in first.derivatives))
     live, centre, matrix = np.arange(t), np.zeros((t, p)), np.zeros((p, p))
     for count in range(rounds - 1):
-        before, weights[live] = theta[live], stack.at(live).weights(theta[live])
+        before, weights[live] = theta[live], stack.subset(live).weights(theta[live])
         selects = turned[live, None]
         sharp = np.where(selects, np.maximum(b[live], 0.0), 0.0)
         signed = np.where(selects, np.minimum(b[live], 0.0) * np.sign(before), b[live])
@@ -295,7 +295,7 @@ class _DerivativeCache:
         inaccurate = ~(np.einsum("ti,tij,tj->t", way, hessian, way) <= _SLIGHT_CURVATURE * tolerance)
         if np.any(inaccurate):
             refitted = live[inaccurate]
-            fit = minimize(data, penalty.at(inaccurate), tolerance, theta[inaccurate])
+            fit = minimize(data, penalty.subset(inaccurate), tolerance, theta[inaccurate])
             self.place[refitted], theta[inaccurate] = fit.theta, fit.theta
             self.gradient[refitted], self.hessian[refitted] = fit.derivatives
         return theta

@@ -140,7 +140,7 @@ class Penalty:
         )
         return cls(linear, *rest)
 
-    def at(self, which: np.ndarray) -> Penalty:
+    def subset(self, which: np.ndarray) -> Penalty:
         """Return the terms of some fits of the stack."""
         return Penalty(self.linear[which], self.ridge[which], self.centre[which], self.lasso[which], self.matrix)
 
@@ -362,7 +362,7 @@ def minimize(
         if not np.any(going):
             return Solution(theta, at_end)
         if not np.all(going):
-            live, now, here, size = live[going], now.at(going), here[going], size[going]
+            live, now, here, size = live[going], now.subset(going), here[going], size[going]
             gradient, hessian = gradient[going], hessian[going]
         step = _step(gradient, hessian, here, now.lasso)
         tried = _flattened(data, now, here, step) if _SEARCHED_BY_VALUE <= count < _NEWTON_STEPS else here + step
@@ -373,11 +373,11 @@ def minimize(
             # A full step that halves the subgradient is accepted without a line search, which would double its cost.
             slow = ~(model[2] <= np.maximum(size / 2, tolerance_at(tolerance, tried)))
             if np.any(slow):
-                tried[slow] = _searched(data, now.at(slow), here[slow], step[slow], gradient=gradient[slow])
+                tried[slow] = _searched(data, now.subset(slow), here[slow], step[slow], gradient=gradient[slow])
                 nearer = data.derivatives(tried[slow])
                 for part, again in zip(losses, nearer, strict=True):
                     part[slow] = again
-                for part, again in zip(model, _model(nearer, now.at(slow), tried[slow], measure), strict=True):
+                for part, again in zip(model, _model(nearer, now.subset(slow), tried[slow], measure), strict=True):
                     part[slow] = again
         here, (gradient, hessian, size) = tried, model
         theta[live] = here
@@ -566,7 +566,7 @@ def _searched(
         if not len(live):
             break
         tried = theta[live] + length[live, None] * step[live]
-        now = penalty.at(live)
+        now = penalty.subset(live)
         after = data.value(tried) + now.smooth(tried) + now.sharp(tried)
         short = after > before[live] + _LEAST_DECREASE * length[live] * predicted[live] + rounding[live]
         live = live[short]
@@ -584,7 +584,7 @@ def _flattened(data: Losses[RowLoss], penalty: Penalty, theta: np.ndarray, step:
     start = np.abs(_slope(data, penalty, theta, step))
     live = np.arange(len(theta))
     for _ in range(_MOST_HALVINGS):
-        now = _slope(data, penalty.at(live), theta[live] + length[live, None] * step[live], step[live])
+        now = _slope(data, penalty.subset(live), theta[live] + length[live, None] * step[live], step[live])
         beyond, short = now > _SLOPE_LEFT * start[live], (now < -_SLOPE_LEFT * start[live]) & (length[live] < 1)
         high[live[beyond]] = length[live[beyond]]
         low[live[short]] = length[live[short]]

@@ -81,7 +81,7 @@ class Entry:
     by: str = ""
 
     @property
-    def counted(self) -> float:
+    def counted_mu(self) -> float:
         """Return the cost under replace-one."""
         return counted_mu(self.mu, self.neighbours)
 
@@ -115,7 +115,7 @@ class Account:
     @property
     def spent(self) -> float:
         """Return the total mu of all spends, those of failed releases included."""
-        return math.sqrt(math.fsum(entry.counted**2 for entry in self.entries))
+        return math.sqrt(math.fsum(entry.counted_mu**2 for entry in self.entries))
 
     @property
     def left(self) -> float:

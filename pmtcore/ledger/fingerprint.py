@@ -113,14 +113,14 @@ class HashedCells:
         Columns are ordered by their content, namely by the count of their smallest hash, so that names do not matter.
         Where two columns have nearly equal counts, one row can exchange them.
         """
-        return self._counted(sorted(self.varying, key=lambda j: (int(self.values[j][1][0]), int(self.values[j][0][0]))))
+        return self._counts(sorted(self.varying, key=lambda j: (int(self.values[j][1][0]), int(self.values[j][0][0]))))
 
     @cached_property
     def named_types(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the same with columns ordered by their names, which no row can change."""
-        return self._counted(sorted(self.varying, key=lambda j: self.names[j]))
+        return self._counts(sorted(self.varying, key=lambda j: self.names[j]))
 
-    def _counted(self, columns: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    def _counts(self, columns: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Return the hashes of the distinct rows of columns in this order, sorted, with their counts."""
         return np.unique(_row_hashes(self.hashes[:, columns]), return_counts=True)
 

@@ -53,9 +53,9 @@ def largest_shifts(
     values = fit(around)
     gradients = (values[: len(mean)] - values[len(mean) :]) / (2 * step)  # (dimension, d)
     if made.randomizer == "privunit":
-        reach = made.longest + float(np.linalg.norm(mean))
+        reach = made.longest_report + float(np.linalg.norm(mean))
         return np.asarray(np.linalg.norm(gradients, axis=0) * reach / n)
-    return np.asarray((made.largest + np.abs(mean)) @ np.abs(gradients) / n)
+    return np.asarray((made.largest_coordinates + np.abs(mean)) @ np.abs(gradients) / n)
 
 
 @dataclass(frozen=True, eq=False)

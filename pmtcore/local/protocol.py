@@ -115,7 +115,7 @@ class Configuration:
         """Return the PrivUnit randomizer."""
         if self.epsilon is None:
             raise InputError(LocalMessage.PRIVUNIT_NEEDS_EPSILON)
-        return PrivUnit.at(self.d, self.epsilon)
+        return PrivUnit.for_epsilon(self.d, self.epsilon)
 
     @cached_property
     def gaussian(self) -> Gaussian:
@@ -244,24 +244,24 @@ class Configuration:
             integers[:, at] += source.integers(float(scale), len(integers), len(at))
         return np.asarray(integers * self.units())
 
-    def possible(self, reports: np.ndarray) -> np.ndarray:
+    def possible_reports(self, reports: np.ndarray) -> np.ndarray:
         """Return a mask (k,) of the reports (k, dimension) that :meth:`randomize` makes (except with odds of 1e-30)."""
         with np.errstate(invalid="ignore", over="ignore"):
             finite = np.isfinite(reports).all(axis=1)
             if self.randomizer == "privunit":
-                longest = self.longest
+                longest = self.longest_report
                 length = np.linalg.norm(reports, axis=1)
                 least = longest * (1 - 1e-6) if self.unit.pieces == 1 else 0.0
                 return np.asarray(finite & (length >= least) & (length <= longest * (1 + 1e-6)))
-            return np.asarray(finite & (np.abs(reports) <= self.largest).all(axis=1))
+            return np.asarray(finite & (np.abs(reports) <= self.largest_coordinates).all(axis=1))
 
     @property
-    def longest(self) -> float:
+    def longest_report(self) -> float:
         """Return the length of the longest report that PrivUnit sends."""
         return self.bound / self.unit.shrink
 
     @property
-    def largest(self) -> np.ndarray:
+    def largest_coordinates(self) -> np.ndarray:
         """Return the largest absolute coordinates of a Gaussian report that is accepted (dimension,)."""
         reach = self.bound if self.scheme == "whitened" else max(self.radius**2, self.radius * self.response_bound)
         return np.asarray(reach + _TAIL * self.noise_sds())

@@ -115,7 +115,7 @@ def whitened_scheme(
     low, high = response_range(public, bound)
     if randomizer == "privunit" and epsilon is not None:
         mu = mu_from_pure_epsilon(epsilon)
-    unit = PrivUnit.at(public.d, epsilon) if randomizer == "privunit" and epsilon is not None else None
+    unit = PrivUnit.for_epsilon(public.d, epsilon) if randomizer == "privunit" and epsilon is not None else None
     known = whitened_rows(public) if known is None else known
     radii, shells = known.radii, known.shells
 

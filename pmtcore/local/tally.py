@@ -116,16 +116,16 @@ class Tally:
 
     def add(self, rows: np.ndarray, ids: np.ndarray) -> None:
         """Add the reports (k, dimension) of this configuration that are possible and whose ids (k,) are new."""
-        possible = self.configuration.possible(rows)
+        possible = self.configuration.possible_reports(rows)
         self.counts["impossible"] += int(np.sum(~possible))
         rows, ids = rows[possible], ids[possible]
-        fresh = self._fresh(ids)
+        fresh = self._new_ids(ids)
         self.counts["duplicate"] += int(np.sum(~fresh))
         self.counts["accepted"] += int(np.sum(fresh))
         self.total += rows[fresh].sum(axis=0)
         self.square += float(np.sum(rows[fresh] ** 2))
 
-    def _fresh(self, ids: np.ndarray) -> np.ndarray:
+    def _new_ids(self, ids: np.ndarray) -> np.ndarray:
         """Return a mask of the new ids, by a filter of fixed size.
 
         It is a Bloom filter: it never accepts a repeated id, and with at least 128 bits for each report rejects less
@@ -138,14 +138,14 @@ class Tally:
         bits = np.stack([ids * np.uint64(odd) >> down for odd in _HASH_MULTIPLIERS])  # (hashes, k) below 2^bits
         known = np.all(self._seen[bits >> np.uint64(3)] >> (bits & np.uint64(7)).astype(np.uint8) & 1, axis=0)
         new = once & ~known.astype(bool)
-        self.lost += float(np.sum(new)) * self._full ** len(_HASH_MULTIPLIERS)
+        self.lost += float(np.sum(new)) * self._filled_share ** len(_HASH_MULTIPLIERS)
         self._set += bits[:, new].size
         at = bits[:, new].ravel()
         np.bitwise_or.at(self._seen, at >> np.uint64(3), (1 << (at & np.uint64(7))).astype(np.uint8))
         return new
 
     @property
-    def _full(self) -> float:
+    def _filled_share(self) -> float:
         """Return the expected share of the filter's bits that are set."""
         return -math.expm1(-self._set / 2.0**self._bits)
 

@@ -273,7 +273,7 @@ class MinimizerRelease:
         return FINE + math.sqrt(len(self.centre))
 
     @property
-    def moved(self) -> float:
+    def coefficient_sensitivity(self) -> float:
         """Return the sensitivity in the units of the coefficients."""
         return self.sensitivity * self.step
 
@@ -295,15 +295,15 @@ class MinimizerRelease:
             noise = source.integers((1 + SLACK) * self.sensitivity / reserve.paid, *theta.shape)
         return np.asarray(self.centre + (self.integers(theta) + noise) * self.step, dtype=float)
 
-    def covering(self, reserve: Reserve) -> float:
+    def covering_sd(self, reserve: Reserve) -> float:
         """Return the standard deviation per coordinate of the noise that covers the error."""
         if reserve.pure:
-            return self.moved / reserve.paid * math.sqrt(len(self.centre) + 1)
-        return (1 + SLACK) * self.moved / reserve.paid
+            return self.coefficient_sensitivity / reserve.paid * math.sqrt(len(self.centre) + 1)
+        return (1 + SLACK) * self.coefficient_sensitivity / reserve.paid
 
     def spend(self, reserve: Reserve) -> Spend:
         """Return the spend of the error."""
-        statistic, covering = "computed less ideal minimizer", self.covering(reserve)
+        statistic, covering = "computed less ideal minimizer", self.covering_sd(reserve)
         if reserve.pure:
-            return Spend.pure(statistic, self.moved, covering, reserve.paid)
-        return Spend.gaussian(statistic, self.moved, covering / (1 + SLACK))
+            return Spend.pure(statistic, self.coefficient_sensitivity, covering, reserve.paid)
+        return Spend.gaussian(statistic, self.coefficient_sensitivity, covering / (1 + SLACK))

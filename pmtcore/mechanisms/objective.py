@@ -66,10 +66,10 @@ class Perturbation:
     @property
     def modulus(self) -> float:
         """Return ``Lambda``: the modulus that must be added to that of the penalty."""
-        return self.extra * max(least_modulus(self.noise, self.reach) - max(self._own, 0.0), 1e-9)
+        return self.extra * max(least_modulus(self.noise, self.reach) - max(self._penalty_modulus, 0.0), 1e-9)
 
     @property
-    def _own(self) -> float:
+    def _penalty_modulus(self) -> float:
         return self.n * float(np.linalg.eigvalsh(self.penalty)[0])
 
     @cached_property
@@ -89,13 +89,13 @@ class Perturbation:
             centre=centre,
             noise=self.noise,
         )
-        ball, modulus = _RADIUS_PER_CENTRE_NORM * (1 + centre), self.modulus + max(self._own, 0.0)
+        ball, modulus = _RADIUS_PER_CENTRE_NORM * (1 + centre), self.modulus + max(self._penalty_modulus, 0.0)
         return MinimizerRelease.of(sums, self.centre, ball, modulus, step_of_noise=self.noise / FINE)
 
     @property
-    def covering(self) -> float:
+    def covering_sd(self) -> float:
         """Return the standard deviation of the noise that covers the error of the computed minimizer."""
-        return self.minimizer_release.covering(self.reserve)
+        return self.minimizer_release.covering_sd(self.reserve)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spends: the sum of scores hidden by the objective's noise, and the error of the minimizer."""
@@ -140,4 +140,4 @@ class Perturbation:
             rng: generator of public randomness.
         """
         noise, cover = rng.standard_normal((2, len(self.centre)))
-        return np.asarray(self._minimizers(rows, many, self.noise * noise[None])[0] + self.covering * cover)
+        return np.asarray(self._minimizers(rows, many, self.noise * noise[None])[0] + self.covering_sd * cover)

@@ -95,7 +95,9 @@ class PointSum:
     points: np.ndarray
     bounds: np.ndarray
 
-    def along(self, pieces: Iterable[QuantizedRows]) -> Iterator[tuple[QuantizedRows, np.ndarray, slice, np.ndarray]]:
+    def quantized_pieces(
+        self, pieces: Iterable[QuantizedRows]
+    ) -> Iterator[tuple[QuantizedRows, np.ndarray, slice, np.ndarray]]:
         """Yield each piece, its directions (d, k), and ``x~'theta`` (t', k) for some of the points at a time."""
         points = in_steps(self.points)
         for piece in pieces:
@@ -129,7 +131,7 @@ class GradientSum(PointSum):
     def __call__(self, pieces: Iterable[QuantizedRows]) -> np.ndarray:
         """Return the sums over one block of a table, given in pieces."""
         total = np.zeros(self.points.shape, dtype=np.int64)
-        for piece, directions, part, along in self.along(pieces):
+        for piece, directions, part, along in self.quantized_pieces(pieces):
             sizes = _to_gradient_lengths(self.family, piece, along)
             sizes = _rounded(np.divide(sizes, self.bounds[part, None], out=sizes))
             total[part] += (sizes @ directions.T).astype(np.int64)
@@ -157,7 +159,7 @@ class CurvatureSum(PointSum):
         """Return the sums over one block of a table, given in pieces."""
         t, d = self.points.shape
         total = np.zeros((t, d, d), dtype=np.int64)
-        for piece, directions, part, along in self.along(pieces):
+        for piece, directions, part, along in self.quantized_pieces(pieces):
             factor = (
                 grid_numbers(_curvature_lengths(self.family, piece, along) / self.bounds[part, None], 1.0, SCALE)
                 / STEPS
@@ -175,7 +177,7 @@ def _linear_predictors(
     many = max(_NUMBERS_AT_ONCE // directions.shape[1], 1)
     for first in range(0, len(points), many):
         part = slice(first, first + many)
-        yield part, piece.along(directions, points[part])
+        yield part, piece.projections(directions, points[part])
 
 
 def _rounded(shares: np.ndarray) -> np.ndarray:

@@ -131,12 +131,12 @@ class Mechanism:
             minimizer_release.tolerance,
         ).theta
         released = minimizer_release.covered(minimizers, self.reserve, source)
-        negligible = (np.abs(released) < _NEGLIGIBLE_SDS * self.covering(n)) & (self.lasso > 0)
+        negligible = (np.abs(released) < _NEGLIGIBLE_SDS * self.covering_sd(n)) & (self.lasso > 0)
         return np.where(negligible, 0.0, released)
 
-    def covering(self, n: int) -> float:
+    def covering_sd(self, n: int) -> float:
         """Return the standard deviation per coordinate of the noise that covers the minimizer's error, on n rows."""
-        return self.minimizer_release(n).covering(self.reserve)
+        return self.minimizer_release(n).covering_sd(self.reserve)
 
     def parts(self, n: int) -> tuple[Spend, ...]:
         """Return the spends on n rows: the perturbed objective with its Jacobian, and the error of the minimizer."""

@@ -67,7 +67,7 @@ class QuantizedRows:
 
     def copied_to(self, store: Arena) -> QuantizedRows:
         """Return a copy whose directions stay in the store; the whitened block stays as it is."""
-        stored = store.copy(self._turned(), np.int32)
+        stored = store.copy(self._unrounded_directions(), np.int32)
         lengths, response = (store.copy(values, np.float64) for values in (self.lengths, self.response))
         weights = None if self.weights is None else store.copy(self.weights, np.float64)
         return QuantizedRows(
@@ -81,20 +81,20 @@ class QuantizedRows:
         The array is reused: it is valid until the directions of another piece are requested.
         """
         if self._stored is not None:
-            floats = self._buffers.take("values", self._stored.size).reshape(self._stored.shape)
+            floats = self._buffers.array("values", self._stored.size).reshape(self._stored.shape)
             np.copyto(floats, self._stored)
             return floats
-        turned = self._turned()
+        turned = self._unrounded_directions()
         return np.trunc(turned, out=turned)
 
-    def _turned(self) -> np.ndarray:
+    def _unrounded_directions(self) -> np.ndarray:
         """Compute the unrounded directions in the block's spare buffer."""
         if self._made is None:
             raise ValueError("there is no block to turn")
         block, lengths, d = self._made
         return np.multiply(block.values[:d], _SCALE_WITH_MARGIN / np.maximum(lengths, 1e-300), out=block.spare[:d])
 
-    def along(self, directions: np.ndarray, points: np.ndarray) -> np.ndarray:
+    def projections(self, directions: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Return ``x~'theta`` (t, k) at points (t, d) from :func:`in_steps`: an exact product of integers."""
         predictors = points @ directions
         predictors *= self.lengths

@@ -74,7 +74,7 @@ class PrivUnit:
     shrink: float
 
     @classmethod
-    def at(cls, d: int, epsilon: float) -> PrivUnit:
+    def for_epsilon(cls, d: int, epsilon: float) -> PrivUnit:
         """Return the randomizer with the number of winners of least variance; for d = 1 it is randomized response."""
         number_between("epsilon", epsilon, 1e-6, 500.0)
         if d == 1:

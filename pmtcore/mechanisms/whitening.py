@@ -131,19 +131,19 @@ class Whitening:
         return np.asarray(inverse)
 
     @cached_property
-    def halved(self) -> bool:
+    def is_split(self) -> bool:
         """Return True where one product of 53 bits would be too coarse, so that cells and matrix are split in two."""
-        return self._spare < 0
+        return self._spare_bits < 0
 
     @cached_property
     def cell_bits(self) -> int:
         """Return ``a``: a cell is a multiple of ``2^-a`` deviations."""
-        if self.halved:
+        if self.is_split:
             return 2 * _HALF_BITS - 1 - _RANGE_BITS
-        return math.ceil(self._needed[0]) + self._spare // 2
+        return math.ceil(self._needed_bits[0]) + self._spare_bits // 2
 
     @cached_property
-    def _needed(self) -> tuple[float, float]:
+    def _needed_bits(self) -> tuple[float, float]:
         """Return the bits after the binary point that cells and matrix need."""
         longest = float(np.max(np.linalg.norm(self.base, axis=1)))
         back = float(np.linalg.norm(np.linalg.inv(self.base), 2))
@@ -151,10 +151,10 @@ class Whitening:
         return max(_LENGTH_BITS - usual + math.log2(max(longest, 1.0)), 1.0), _MATRIX_BITS + math.log2(max(back, 1.0))
 
     @cached_property
-    def _spare(self) -> int:
+    def _spare_bits(self) -> int:
         """Return the bits of one product beyond the needed ones."""
         widest = float(np.max(np.sum(np.abs(self.base), axis=1)))
-        cells, matrix = (math.ceil(bits) for bits in self._needed)
+        cells, matrix = (math.ceil(bits) for bits in self._needed_bits)
         return EXACT - 1 - _RANGE_BITS - cells - matrix - math.ceil(math.log2(max(widest, 1.0)))
 
     def product_for(self, wanted: np.ndarray, alike: int) -> Product:
@@ -165,13 +165,13 @@ class Whitening:
             alike: number of the first rows of ``wanted`` that share one unit; each other row has its own.
         """
         matrix = np.asarray(wanted @ self.base)
-        room = EXACT - (_HALF_BITS if self.halved else self.cell_bits + _RANGE_BITS)
+        room = EXACT - (_HALF_BITS if self.is_split else self.cell_bits + _RANGE_BITS)
         sums = np.sum(np.abs(matrix), axis=1)
         sums[:alike] = np.max(sums[:alike])
         bits = np.floor(np.log2((2.0**room - matrix.shape[1]) / np.maximum(sums, 2.0**-100)))[:, None]
         first = np.rint(np.ldexp(matrix, bits.astype(int)))
         units = 2.0 ** -(bits[:, 0] + self.cell_bits)
-        if not self.halved:
+        if not self.is_split:
             return Product(self, first, None, units)
         finer = room - 1 - math.ceil(math.log2(matrix.shape[1]))
         rest = np.rint(np.ldexp(np.ldexp(matrix, bits.astype(int)) - first, finer))
@@ -213,13 +213,13 @@ class Product:
         for start in range(0, len(response), step):
             x, y = features[start : start + step], response[start : start + step]
             k = _in_whole_tiles(len(y))
-            cells = buffers.take("cells", width * k)
+            cells = buffers.array("cells", width * k)
             t, s = _laid_out_as(x, cells[:-k]), cells[-k:]
-            z = buffers.take("values", outputs * k).reshape(outputs, k)
+            z = buffers.array("values", outputs * k).reshape(outputs, k)
             lift = self._round(x, y, t, s, cells=cells)
             if self._split:
-                rest = buffers.take("halves", width * k)
-                self._in_halves(t, s, rest[:-k].reshape(t.shape), rest[-k:], z=z)
+                rest = buffers.array("halves", width * k)
+                self._halves(t, s, rest[:-k].reshape(t.shape), rest[-k:], z=z)
             else:
                 _times(self.first, self._strips, t, s, z=z)
             yield Block(z, cells.reshape(width, k), lift, len(y))
@@ -264,7 +264,7 @@ class Product:
             return None
         return _scaled_down(t, s, most)
 
-    def _in_halves(self, t: np.ndarray, s: np.ndarray, high: np.ndarray, high_s: np.ndarray, *, z: np.ndarray) -> None:
+    def _halves(self, t: np.ndarray, s: np.ndarray, high: np.ndarray, high_s: np.ndarray, *, z: np.ndarray) -> None:
         """Compute three exact products and add them in this order."""
         if self.rest is None:
             raise ValueError("nothing is split")

@@ -62,14 +62,14 @@ class OutcomeInterval:
         if m is None:
             return prediction
         rows_per_column = m / len(prediction.privacy)
-        most = self._most(prediction, n / m) if self.combined else np.inf
+        most = self._largest_median(prediction, n / m) if self.combined else np.inf
         low = min(self.low.ratio(rows_per_column), 1.0)
         high = max(min(self.high.ratio(rows_per_column), most), 1.0)
         median = float(np.clip(min(self.median.ratio(rows_per_column), most), low, high))
         return replace(prediction, interval_factors=(low, high), median_factor=median)
 
     @staticmethod
-    def _most(prediction: Prediction, private_over_public: float) -> float:
+    def _largest_median(prediction: Prediction, private_over_public: float) -> float:
         """Return the median ratio of the public fit's sampling error (of m rows, not n) to the predicted distance."""
         of_public_fit = prediction.sampling * math.sqrt(private_over_public)
         return float(np.median(of_public_fit / np.maximum(prediction.to_exact, 1e-300)))

@@ -80,14 +80,14 @@ class ObjectivePlan(ScorePlan, IterativePlan[RowCache[Rows]]):
     parameters: ObjectiveParameters
 
     @cached_property
-    def around(self) -> PublicData:
+    def centred(self) -> PublicData:
         """Return the public data in the coordinates of the mechanism, with the fit that it is centred at."""
         return in_frame_coordinates(self.public)
 
     @cached_property
     def mechanism(self) -> Perturbation:
         """Return the mechanism in whitened coordinates."""
-        public = self.around
+        public = self.centred
         return Perturbation(
             public.family,
             self.n,
@@ -108,7 +108,7 @@ class ObjectivePlan(ScorePlan, IterativePlan[RowCache[Rows]]):
         noise = (mechanism.noise / self.n) ** 2 * np.eye(self.public.d)
         equation = ScoreEquation(frame, self.clip, noise, self.parameters.shrinkage != "none")
         curvature = equation.hessians(frame.start[0][None])[0] + self.pull * np.eye(self.public.d)
-        return replace(equation, noise=noise + mechanism.covering**2 * curvature @ curvature)
+        return replace(equation, noise=noise + mechanism.covering_sd**2 * curvature @ curvature)
 
     def with_solvable_modulus(self) -> ObjectivePlan:
         """Return this plan with the modulus of least predicted error, at least the one in the parameters.
@@ -117,7 +117,7 @@ class ObjectivePlan(ScorePlan, IterativePlan[RowCache[Rows]]):
         modulus. Where this noise is negligible the modulus is not changed (proofs/objective.md, 9.5).
         """
         mechanism = self.mechanism
-        if self.equation is None or mechanism.covering < _NEGLIGIBLE_COVER * mechanism.noise / self.n:
+        if self.equation is None or mechanism.covering_sd < _NEGLIGIBLE_COVER * mechanism.noise / self.n:
             return self
         moduli = (min(factor * self.parameters.modulus, 1e6) for factor in _MODULI)
         plans = (replace(self, parameters=replace(self.parameters, modulus=modulus)) for modulus in moduli)
@@ -137,7 +137,7 @@ class ObjectivePlan(ScorePlan, IterativePlan[RowCache[Rows]]):
 
     def prepared(self, rows: PrivateRows) -> RowCache[Rows]:
         """Return whitened, clipped and weighted rows, private."""
-        reach, inverse = self.clip.radius * self.clip.reach, inverse_root(self.around.feature_root)
+        reach, inverse = self.clip.radius * self.clip.reach, inverse_root(self.centred.feature_root)
 
         def prepare(x: np.ndarray, y: np.ndarray) -> Rows:
             clipped = self.clip.apply(truncate_within(row_products(x, inverse), reach), np.clip(y, 0.0, 1.0))
@@ -172,7 +172,7 @@ class ObjectivePlan(ScorePlan, IterativePlan[RowCache[Rows]]):
 
     def scores(self, minimizers: np.ndarray) -> np.ndarray:
         """Return the mean scores (..., d) of private rows at minimizers (..., d), without the penalty."""
-        return np.asarray(self.pull * (minimizers - self.around.centre) + minimizers @ self.around.penalty)
+        return np.asarray(self.pull * (minimizers - self.centred.centre) + minimizers @ self.centred.penalty)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spends of the perturbed objective and of the noise that covers its distance to the optimum."""
@@ -211,7 +211,7 @@ class ObjectiveOutcome(StatisticOutcome[ObjectivePlan]):
     def coefficients(self) -> np.ndarray:
         """Return coefficients (trials, d) in the units of the table."""
         whitened = self.statistic if self.posterior is None else self.posterior.fits
-        return back_transform(self.plan.around.feature_root, whitened)
+        return back_transform(self.plan.centred.feature_root, whitened)
 
     def bands(self) -> Bands | None:
         """Return intervals (proofs/objective.md, 9.4); none without public rows."""

@@ -174,7 +174,7 @@ class Prediction:
 
         The stated :attr:`privacy` of some methods is conservative, so that actual errors are smaller.
         """
-        return self._total_at(self.median_factor)
+        return self._scaled_total(self.median_factor)
 
     @property
     def total_interval(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -182,15 +182,15 @@ class Prediction:
         if self.interval_factors is None:
             return None
         low, high = self.interval_factors
-        return self._total_at(low), self._total_at(high)
+        return self._scaled_total(low), self._scaled_total(high)
 
-    def _total_at(self, factor: float) -> np.ndarray:
+    def _scaled_total(self, factor: float) -> np.ndarray:
         return np.hypot(factor * self.to_exact, self.sampling)
 
     @property
     def total(self) -> np.ndarray:
         """Return the standard errors (d,) of privacy, truncation and sampling together."""
-        return self._total_at(1.0)
+        return self._scaled_total(1.0)
 
 
 class Plan(ABC):

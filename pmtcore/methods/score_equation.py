@@ -129,7 +129,7 @@ class ScoreEquation:
         known = self.noise + self._clipped[1]
         return np.stack([known + self._sampled(x * np.sqrt(square)[:, None]) for square in squares])
 
-    def _left(self, fits: np.ndarray, error: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    def _covariance(self, fits: np.ndarray, error: np.ndarray, prior: np.ndarray) -> np.ndarray:
         """Return the posterior covariance (t, d, d) at fits (t, d)."""
         hessians = self.hessians(fits)
         return np.asarray(np.linalg.inv(hessians @ np.linalg.solve(error, hessians) + np.linalg.inv(prior)))
@@ -141,7 +141,7 @@ class ScoreEquation:
             distance: expected second moment (d, d) of the private fit minus the point of the score.
         """
         centre = self.frame.start[0][None]
-        return Posterior(centre, self._left(centre, self._error(centre, centre, distance[None]), self._prior))
+        return Posterior(centre, self._covariance(centre, self._error(centre, centre, distance[None]), self._prior))
 
     def solve(self, points: np.ndarray, scores: np.ndarray, settled: float = -1.0) -> Posterior:
         """Return the posterior for mean scores (t, d) released at points (t, d), without the penalty.
@@ -163,9 +163,10 @@ class ScoreEquation:
         prior = inflate_on_conflict(from_prior, innovation, from_prior + error)[:, None, None] * self._prior
         fits = self._modes(points, target, error, np.linalg.inv(prior), fits=centres, settled=settled)
         for _ in range(_ERROR_ROUNDS):
-            error = self._error(points, fits, self._left(fits, error, prior))
+            error = self._error(points, fits, self._covariance(fits, error, prior))
             fits = self._modes(points, target, error, np.linalg.inv(prior), fits=fits, settled=settled)
-        return Posterior(fits, self._left(fits, self._error(points, fits, self._left(fits, error, prior)), prior))
+        covariance = self._covariance(fits, error, prior)
+        return Posterior(fits, self._covariance(fits, self._error(points, fits, covariance), prior))
 
     def _modes(
         self,
@@ -275,26 +276,26 @@ class ScorePlan(RehearsedPlan, Plan):
         posterior = self.solvable.solve(np.array(points), np.array(scores), _SETTLED_SIMULATED)
         return posterior.fits - np.stack([table.fit for table in drawn]), posterior.covariance
 
-    def left(self, posterior: Posterior, error_ratios: np.ndarray) -> ErrorPart:
+    def privacy_part(self, posterior: Posterior, error_ratios: np.ndarray) -> ErrorPart:
         """Return the privacy part of the first trial's error, in the units of the table.
 
         Args:
             posterior: of the equation.
             error_ratios: factors (d,) by which actual errors exceed the standard deviations of its covariance.
         """
-        return ErrorPart.of(self.in_table(posterior.covariance[0]) * np.outer(error_ratios, error_ratios))
+        return ErrorPart.of(self.in_table_units(posterior.covariance[0]) * np.outer(error_ratios, error_ratios))
 
     def bands(self, posterior: Posterior) -> Bands:
         """Return the intervals of the first trial; noise, clipping and the error of the curvature are one part."""
         estimate = self.frame.to_table(posterior.fits[0])
-        return limits(estimate, self.left(posterior, self.error_ratios), self.solvable.sampling(posterior))
+        return limits(estimate, self.privacy_part(posterior, self.error_ratios), self.solvable.sampling(posterior))
 
     def predicted(self) -> Prediction | None:
         """Return the expected standard errors from public rows; ``None`` without public rows."""
         if self.equation is None:
             return None
         expected = self.equation.expected(self.distance)
-        privacy = self.left(expected, np.full(self.public.d, _USUAL_ERROR_RATIO)).sd
+        privacy = self.privacy_part(expected, np.full(self.public.d, _USUAL_ERROR_RATIO)).sd
         return Prediction(privacy, self.equation.sampling(expected).sd, clipping_in_privacy=True)
 
     def prepare(self) -> None:

@@ -132,7 +132,7 @@ def _bands(mu: float, with_noise: bool) -> LessonView:
 
 def _retrieval(factor: float) -> LessonView:
     plan = RetrievalPlan("logistic", 1.0, 0.0, "replace-one", 0.5, "recycle")
-    factors, splits = plan.along([plan.least * f for f in (0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)])
+    factors, splits = plan.over_moduli([plan.least * f for f in (0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)])
     split = plan.at(plan.least * float(factor))
     relative = [at / plan.least for at in factors]
     words = f"Of epsilon = 1, {split.retrieved:.2g} comes back at this curvature: a number known beforehand."

@@ -145,7 +145,7 @@ class PowerTail:
         hill = (self.many + PRIOR_ROWS) / (self.log_excess + PRIOR_ROWS / PRIOR_POWER)
         return np.asarray(np.maximum(hill, self.least_power))
 
-    def beyond(self, lengths: np.ndarray) -> np.ndarray:
+    def count_beyond(self, lengths: np.ndarray) -> np.ndarray:
         """Return the expected number of lengths in the tail beyond each of these, same shape."""
         return np.asarray(self.many * np.maximum(lengths / self.start, 1.0) ** -self.power)
 
@@ -164,7 +164,7 @@ class PowerTail:
     def excess(self, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the expected sums of squared excess and of excess (t, K) of the tail over bounds (t, K)."""
         edge, power = np.maximum(self.start, bounds), self.power
-        rows = self.beyond(edge)
+        rows = self.count_beyond(edge)
         square = rows * (edge**2 * power / (power - 2) - 2 * bounds * edge * power / (power - 1) + bounds**2)
         return square, rows * (edge * power / (power - 1) - bounds)
 
@@ -195,14 +195,14 @@ class ExponentialTail:
         excess = np.sum(ordered[..., -largest:] - start, axis=-1, keepdims=True) + _TAIL_ROWS * _TAIL_EXCESS * start
         return cls(longest, np.maximum(excess / (largest + _TAIL_ROWS), 1e-12 * longest + 1e-300))
 
-    def beyond(self, lengths: np.ndarray) -> np.ndarray:
-        """See :meth:`PowerTail.beyond`; below the longest length the value is the one at the longest length."""
+    def count_beyond(self, lengths: np.ndarray) -> np.ndarray:
+        """See :meth:`PowerTail.count_beyond`; below the longest length the value is the one at the longest length."""
         return np.asarray(_ROWS_BEYOND * np.exp(-np.maximum(lengths - self.longest, 0.0) / self.scale))
 
     def excess(self, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`PowerTail.excess`."""
         gap = np.maximum(self.longest - bounds, 0.0)
-        rows = self.beyond(bounds)
+        rows = self.count_beyond(bounds)
         return rows * (gap**2 + 2 * gap * self.scale + 2 * self.scale**2), rows * (gap + self.scale)
 
 
@@ -306,13 +306,13 @@ class _Candidates:
         for k in np.argsort(low):
             if low[k] > _PRICE_TOLERANCE * np.min(price):
                 break
-            bias, spread = self._of(k)
+            bias, spread = self._squared_bias(k)
             price[k] = bias + noise[k] * spread
         scale = self.scales[np.argmin(price)]
         near = (price <= _PRICE_TOLERANCE * np.min(price)) & (self.scales == scale)
         return Ball(float(np.max(self.radii[near])), float(scale))
 
-    def _of(self, k: int) -> np.ndarray:
+    def _squared_bias(self, k: int) -> np.ndarray:
         """Return squared bias and factor of the noise variance (2,) of the k-th ball."""
         if np.isnan(self.known[0, k]):
             self.known[:, k] = _priced(self.rows, self.weights[k])
@@ -466,7 +466,7 @@ class GradientNorms:
         return cls(lengths, d, float(np.clip(farthest / top, _LEAST_REACH, _MOST_REACH)))
 
     @cached_property
-    def many(self) -> int:
+    def bin_count(self) -> int:
         """Return the number of bins K: 31 for the least reach, and as many more as the reach needs."""
         return _BINS + math.ceil(math.log(self.reach / _LEAST_REACH) / math.log(_BIN_RATIO))
 
@@ -474,7 +474,7 @@ class GradientNorms:
     def edges(self) -> np.ndarray:
         """Return edges (K + 1,) of the histogram; the first is 0, and the last bin also counts all longer gradients."""
         top = float(np.max(self.lengths))
-        edges = self.reach * max(top, 1e-12) * _BIN_RATIO ** np.arange(-float(self.many), 1.0)
+        edges = self.reach * max(top, 1e-12) * _BIN_RATIO ** np.arange(-float(self.bin_count), 1.0)
         edges[0] = 0.0
         return edges
 
@@ -491,8 +491,8 @@ class GradientNorms:
         """Return the histogram (K,) of bin indices (k,), or one for each column (T, K) of indices (k, T)."""
         flat = bins.reshape(len(bins), -1)
         columns = flat.shape[1]
-        places = flat + self.many * np.arange(columns)
-        by_column = np.bincount(places.ravel(), minlength=self.many * columns).reshape(columns, self.many)
+        places = flat + self.bin_count * np.arange(columns)
+        by_column = np.bincount(places.ravel(), minlength=self.bin_count * columns).reshape(columns, self.bin_count)
         return by_column if bins.ndim > 1 else by_column[0]
 
     @cached_property
@@ -506,8 +506,8 @@ class GradientNorms:
         low, high = self.edges[:-1], self.edges[1:]
         body = self.counts(self.bins(self.lengths)) + _PRIOR_ROWS
         started = self.counts(self.bins(self.lengths[self.lengths <= self.tail.start]))
-        beyond = self.tail.beyond(low) - self.tail.beyond(high)
-        beyond[-1] += self.tail.beyond(high[-1:])[0]
+        beyond = self.tail.count_beyond(low) - self.tail.count_beyond(high)
+        beyond[-1] += self.tail.count_beyond(high[-1:])[0]
         rows = np.where(high > self.tail.start, started + beyond, body)
         return np.asarray(np.maximum(rows, 1e-12) / np.sum(np.maximum(rows, 1e-12)))
 
@@ -523,7 +523,7 @@ class GradientNorms:
             return n * self.shares[None]
         tail, in_tail = self._counted_tail(counts, noise)
         low, middle = self.edges[:-1], (self.edges[1:] + self.edges[:-1]) / 2
-        beyond = tail.beyond(low)
+        beyond = tail.count_beyond(low)
         prior = np.where(
             in_tail, beyond - np.append(beyond[:, 1:], np.zeros((len(beyond), 1)), axis=1), n * self.shares
         )
@@ -550,13 +550,13 @@ class GradientNorms:
         """
         low = self.edges[:-1]
         beyond = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
-        chance = noise * np.sqrt(np.arange(self.many, 0.0, -1.0))
+        chance = noise * np.sqrt(np.arange(self.bin_count, 0.0, -1.0))
         significant = (beyond > PRIOR_ROWS + _BEYOND_CHANCE * chance) & (low >= self.tail.start)
-        first = self.many - 1 - np.argmax(significant[:, ::-1], axis=1)[:, None]
+        first = self.bin_count - 1 - np.argmax(significant[:, ::-1], axis=1)[:, None]
         has_tail = np.any(significant, axis=1)[:, None]
         start = np.where(has_tail, low[first], self.edges[-1])
-        in_tail = has_tail & (np.arange(self.many) >= first)
-        logs = np.log(np.maximum(np.append(self._middles[:-1], low[-1]) / start, 1.0))
+        in_tail = has_tail & (np.arange(self.bin_count) >= first)
+        logs = np.log(np.maximum(np.append(self._midpoints[:-1], low[-1]) / start, 1.0))
         many = np.where(has_tail, np.take_along_axis(beyond, first, axis=1), 0.0)
         log_excess = np.maximum(np.sum(np.where(in_tail, counts * logs, 0.0), axis=1, keepdims=True), 0.0)
         return PowerTail(many, start, log_excess, LEAST_POWER), in_tail
@@ -564,7 +564,7 @@ class GradientNorms:
     @cached_property
     def _bounds(self) -> np.ndarray:
         return np.asarray(
-            self.edges[-1] * _BIN_RATIO ** (-np.arange(_BOUNDS_PER_BIN * (self.many - 7)) / _BOUNDS_PER_BIN)
+            self.edges[-1] * _BIN_RATIO ** (-np.arange(_BOUNDS_PER_BIN * (self.bin_count - 7)) / _BOUNDS_PER_BIN)
         )
 
     def predicted_mse(self, n: int, mu: float) -> float:
@@ -584,7 +584,7 @@ class GradientNorms:
         low, ordered = self.edges[:-1], np.sort(self.lengths)
         tail = ExponentialTail.of(ordered)
         at_least = len(ordered) - np.searchsorted(ordered, low)
-        survival = np.where(low > tail.longest, tail.beyond(low), at_least)
+        survival = np.where(low > tail.longest, tail.count_beyond(low), at_least)
         return np.asarray(n / len(ordered) * (survival - np.append(survival[1:], 0.0)))
 
     def bound(self, n: int, mu: float, counts: np.ndarray | None, noise: float) -> np.ndarray:
@@ -595,14 +595,14 @@ class GradientNorms:
         """
         rows = self.expected(n, counts, noise)
         error = self.clipping_mse_by_bound(rows, n, self._bounds) + self._noise(n, mu)
-        unclipped = _unclipped_share(rows @ self._inside(self._bounds).T, np.sum(rows, axis=1, keepdims=True))
+        unclipped = _unclipped_share(rows @ self._fraction_below(self._bounds).T, np.sum(rows, axis=1, keepdims=True))
         return least_error(self._bounds, error / unclipped**_SLOPE_POWER)
 
     def unclipped_share(self, rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         """Return the share (T,) of rows (T, K) that bounds (T,) do not clip, at least a twentieth."""
-        return _unclipped_share(np.sum(rows * self._inside(bounds), axis=1), np.sum(rows, axis=1))
+        return _unclipped_share(np.sum(rows * self._fraction_below(bounds), axis=1), np.sum(rows, axis=1))
 
-    def _inside(self, bounds: np.ndarray) -> np.ndarray:
+    def _fraction_below(self, bounds: np.ndarray) -> np.ndarray:
         """Return the fraction (B, K) of each bin below each bound (B,); it is zero for the last bin, which is open."""
         parts = np.clip((bounds[:, None] - self.edges[:-1]) / np.diff(self.edges), 0.0, 1.0)
         parts[:, -1] = 0.0
@@ -613,12 +613,12 @@ class GradientNorms:
 
         A clipped row shifts the mean by its excess over the bound, partly in a direction common to all clipped rows.
         """
-        excess = np.maximum(self._middles - bounds[:, None], 0.0)  # (B, K)
+        excess = np.maximum(self._midpoints - bounds[:, None], 0.0)  # (B, K)
         return self._mean_square_shift(rows @ (excess**2).T, rows @ excess.T, rows @ (excess > 0).T, n)
 
     def clipping_mse(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
         """Return the squared error (T,) expected from clipping at one bound (T,) for each row of counts (T, K)."""
-        excess = np.maximum(self._middles - bounds[:, None], 0.0)
+        excess = np.maximum(self._midpoints - bounds[:, None], 0.0)
         squares, sums = np.sum(rows * excess**2, axis=1), np.sum(rows * excess, axis=1)
         return self._mean_square_shift(squares, sums, np.sum(rows * (excess > 0), axis=1), n)
 
@@ -634,7 +634,7 @@ class GradientNorms:
         """
         low = self.edges[:-1]
         tail = low >= self.tail.start
-        logs = np.log(np.append(self._middles[:-1], low[-1])[tail] / low[tail][0])
+        logs = np.log(np.append(self._midpoints[:-1], low[-1])[tail] / low[tail][0])
         counted = np.sum(rows[:, :-1] * tail[:-1], axis=1)
         power = np.maximum((counted + PRIOR_ROWS) / (rows[:, tail] @ logs + PRIOR_ROWS / PRIOR_POWER), LEAST_POWER)
         edge = self.edges[-1]
@@ -657,7 +657,7 @@ class GradientNorms:
         return np.asarray((squares + common_direction(many / n) * pairs) / n**2)
 
     @cached_property
-    def _middles(self) -> np.ndarray:
+    def _midpoints(self) -> np.ndarray:
         """Return the midpoints of the bins (K,), and the upper edge for the last bin, which is open."""
         return np.append((self.edges[1:-1] + self.edges[:-2]) / 2, self.edges[-1])
 

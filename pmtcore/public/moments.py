@@ -54,14 +54,14 @@ class Conditioning:
     @property
     def kappa(self) -> float:
         """Condition number; infinite where the smallest eigenvalue is not positive."""
-        return self._over_smallest(float(self.eigenvalues[-1]))
+        return self._over_lambda_min(float(self.eigenvalues[-1]))
 
     @property
     def kappa_bar(self) -> float:
         """Return the averaged condition number."""
-        return self._over_smallest(float(np.mean(self.eigenvalues)))
+        return self._over_lambda_min(float(np.mean(self.eigenvalues)))
 
-    def _over_smallest(self, value: float) -> float:
+    def _over_lambda_min(self, value: float) -> float:
         return value / self.lambda_min if self.lambda_min > 0 else math.inf
 
     def as_dict(self) -> dict[str, float]:

@@ -208,7 +208,7 @@ class Shape:
         x, slope = rows.shortened, rows.slopes(self.public.family, self.public.centre[None])[0]
         return np.asarray((x * slope[:, None]).T @ x / len(x) + self.public.penalty + 1e-9 * np.eye(x.shape[1]))
 
-    def moves(self, rows: LeftOutRows, inverse: np.ndarray) -> np.ndarray:
+    def fit_shifts(self, rows: LeftOutRows, inverse: np.ndarray) -> np.ndarray:
         """Return the shift (m, d) of the public fit by clipping each public row, to first order.
 
         Args:
@@ -248,7 +248,7 @@ class Candidate:
         """
         rows = shape.left_out.clipped(clip)
         inverse = np.linalg.inv(shape.hessian(rows))
-        shifts = shape.moves(rows, inverse)
+        shifts = shape.fit_shifts(rows, inverse)
         bias = float(squared_bias(np.mean(shifts, axis=0), np.mean(np.abs(shifts), axis=0)))
         return cls(clip, inverse, bias, public_score_covariance(shape, rows) if from_public else None)
 

@@ -58,14 +58,14 @@ class Job:
         self._thread.join(_PATIENCE if few else _SECONDS_BEFORE_PROGRESS)
 
     @property
-    def over(self) -> bool:
+    def has_ended(self) -> bool:
         """Return whether the release has ended."""
         return not self._thread.is_alive()
 
     @property
     def stoppable(self) -> bool:
         """Return whether stopping still costs nothing."""
-        return not self._follow.spent and not self._stop.is_set()
+        return not self._follow.spend_begun and not self._stop.is_set()
 
     def stop(self) -> None:
         """Stop the release, if it has not spent yet."""

@@ -107,7 +107,7 @@ class Planned:
         ends = self.prediction.total_interval
         return None if ends is None else (Z95 * float(ends[0][j]), Z95 * float(ends[1][j]))
 
-    def width_to_ask(self, j: int, largest: float) -> float:
+    def default_half_width(self, j: int, largest: float) -> float:
         """Return the default target for the j-th coefficient's 95 % half-width, which a larger budget can attain.
 
         It is midway between the current half-width and that expected at mu = ``largest``, with a privacy sd
@@ -461,13 +461,13 @@ class Curves(Steps):
         if id not in self._refused and (id, mu) not in self._predictions:
             self._try(id, mu)
 
-    def known(self) -> bool:
+    def all_tried(self) -> bool:
         """Return True where every method has been tried once, so that :attr:`ids` is complete."""
         return not any(mu == _FIRST_MU for _, mu in self._work)
 
-    def outlined(self) -> bool:
+    def all_outlined(self) -> bool:
         """Return True where every method that predicts has a line across the chart."""
-        return self.known() and not any(mu in _OUTLINE and id not in self._refused for id, mu in self._work)
+        return self.all_tried() and not any(mu in _OUTLINE and id not in self._refused for id, mu in self._work)
 
     def first(self, id: str) -> None:
         """Try this method at once, where it is one of the candidates."""
@@ -486,9 +486,9 @@ class Curves(Steps):
 
     def at_budget(self, mu: float) -> list[Planned]:
         """Return the predictions of all methods at this budget that are computed already."""
-        return [point for point in self.drawn() if point.mu == mu]
+        return [point for point in self.plans() if point.mu == mu]
 
-    def drawn(self) -> list[Planned]:
+    def plans(self) -> list[Planned]:
         """Return all predictions so far, by method and budget."""
         order = {entry.id: at for at, entry in enumerate(self._candidates)}
         keys = sorted(self._predictions, key=lambda key: (order.get(key[0], 99), key[1]))
@@ -500,7 +500,7 @@ class Curves(Steps):
         ``None`` where the largest budget is not enough; the smallest budget where that is already enough.
         """
         j = coefficient_index(self.public, coefficient)
-        curve = [(point.mu, point.half_width(j)) for point in self.drawn() if point.method == id]
+        curve = [(point.mu, point.half_width(j)) for point in self.plans() if point.method == id]
         for (below, wide), (mu, width) in zip([(0.0, math.inf), *curve], curve, strict=False):
             if width <= half_width:
                 if not math.isfinite(wide) or wide <= width or below == 0:

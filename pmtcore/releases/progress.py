@@ -41,7 +41,7 @@ class Report:
     left: float | None
 
     @property
-    def done(self) -> float:
+    def share_done(self) -> float:
         """Return the share of all passes that is done (0 to 1)."""
         return min((max(self.number - 1, 0) + self.share) / max(self.n_passes, 1), 1.0)
 
@@ -75,7 +75,7 @@ class Progress:
         self._spent, self._number, self._rows, self._start = False, 0, 0, time.monotonic()
 
     @property
-    def spent(self) -> bool:
+    def spend_begun(self) -> bool:
         """Return True once the spend was begun."""
         return self._spent
 

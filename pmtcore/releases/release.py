@@ -198,7 +198,7 @@ def release(
     """
     entry, parameters, plan = _plan(problem, request)
     _check_may_leave(entry)
-    outcome = plan.run(problem.private if watch is None else problem.private.watched(watch), source, 1)
+    outcome = plan.run(problem.private if watch is None else problem.private.with_observer(watch), source, 1)
     reasons = problem.lab_reasons
     if LabReason.SYNTHETIC not in map(kind_of, reasons) and problem.table is not None and is_demo(problem.table):
         reasons += (Note(LabReason.SYNTHETIC),)
@@ -287,7 +287,7 @@ def recorded_release(
         release(problem, request, source)  # raises, with the reason
     with ExitStack() as stack:
         if problem.parsed is not None:
-            stack.callback(problem.parsed.drop)  # no later pass needs the parsed rows
+            stack.callback(problem.parsed.clear)  # no later pass needs the parsed rows
         with before_spend():
             _plan(problem, request)[2].prepare()
             other_rows = admit(problem, ledger, dataset, progress)

@@ -62,7 +62,7 @@ class RetrievalPlan:
         """
         return spend(ObjectiveConstants(LOSSES[self.loss], 1.0, modulus), self.promise, self.share, self.choice)
 
-    def along(self, moduli: Sequence[float]) -> tuple[list[float], list[BudgetSplit]]:
+    def over_moduli(self, moduli: Sequence[float]) -> tuple[list[float], list[BudgetSplit]]:
         """Return moduli and splits, without the moduli whose Jacobian costs more than the budget."""
         return _affordable(self.at, moduli)
 
@@ -78,7 +78,7 @@ class RetrievalPlan:
     def conversion(self, promise: ApproxDP) -> str:
         """Return the same guarantee under the other relation in words, or why there is none."""
         if promise.neighbours is Neighbours.ADD_REMOVE_ONE:
-            other = promise.under(Neighbours.REPLACE_ONE)
+            other = promise.for_neighbours(Neighbours.REPLACE_ONE)
             return ReleaseNote.OTHER_RELATION.sentence(budget=_words(other))
         return ReleaseNote.NO_OTHER_RELATION.sentence()
 

@@ -62,10 +62,10 @@ class TruncatedShare:
         """
         if self.share <= 0 and self.origin is ShareOrigin.PREDICTED:
             return "no public row would be; a few private ones may be"
-        return f"{self.amount}, {self.origin}"
+        return f"{self.percentage}, {self.origin}"
 
     @property
-    def amount(self) -> str:
+    def percentage(self) -> str:
         """Return the share as a percentage of private rows."""
         return f"{percent(min(self.share, 1.0))} of private rows" if self.share > 0 else "none"
 
@@ -99,7 +99,7 @@ def truncated_share_words(*figures: Mapping[str, Any]) -> str:
     released = [share for share in shares if share.origin is not ShareOrigin.PREDICTED]
     if not released:
         return unbroken(f"{NAME}: {shares[0].words}.")
-    before = f"; {shares[0].amount} had been predicted" if shares[0] is not released[0] else ""
+    before = f"; {shares[0].percentage} had been predicted" if shares[0] is not released[0] else ""
     return unbroken(f"{NAME}: {released[0].words}{before}.")
 
 

@@ -88,7 +88,7 @@ class Deployment:
     delta: float
     unit: str
 
-    def here(self, mu: float) -> str:
+    def epsilon_of(self, mu: float) -> str:
         """Return epsilon of a total mu at the delta of this deployment: two of one delta can be compared.
 
         >>> [one.here(1.0) for one in DEPLOYMENTS]
@@ -124,7 +124,7 @@ def beside_deployments(mu: float) -> list[dict[str, str]]:
             "deployment": one.name,
             "epsilon": rounded(one.epsilon, 4),
             "delta": power_of_ten(one.delta),
-            "this release at that delta": one.here(mu),
+            "this release at that delta": one.epsilon_of(mu),
             "protects": one.unit,
         }
         for one in DEPLOYMENTS

@@ -127,7 +127,7 @@ class Cluster:
                 scheduler if self._own is None else self._own, timeout=_CONNECT_SECONDS
             )
 
-    def adder(self, source: Source, coder: Coder, dialect: Dialect) -> Callable[[Summand], np.ndarray]:
+    def sum_function(self, source: Source, coder: Coder, dialect: Dialect) -> Callable[[Summand], np.ndarray]:
         """Return a function that sums another function over the table's blocks, on the cluster."""
         source_parts = parts(source)
 

@@ -161,7 +161,7 @@ class Coder:
         for feature in self.features:
             columns, gaps = feature.encode(block.columns[feature.name], self.decimal)
             if self.choices.missing == "public-median":
-                columns = feature.filled(columns, gaps)
+                columns = feature.without_gaps(columns, gaps)
             x[:, start : start + columns.shape[1]] = columns
             start += columns.shape[1]
         if self.used is not None:
@@ -199,7 +199,7 @@ class Coder:
                 return by_gaps[:count]
         return []
 
-    def unfilled(self, block: Cells, labelled: bool = True) -> list[str]:
+    def unfilled_columns(self, block: Cells, labelled: bool = True) -> list[str]:
         """Return columns whose gaps are not filled by medians, and occur: the response, and unknown categories."""
         without_other_level = [feature for feature in self.features if feature.other_level is None]
         gaps = {f.name: f.encode(block.columns[f.name], self.decimal)[1].unseen for f in without_other_level}
@@ -289,7 +289,7 @@ def row_blocks(
             yield from cached_blocks
             return
         new_blocks: list[Block] = []
-        parsed_blocks = None if parsed is None else parsed.taken()
+        parsed_blocks = None if parsed is None else parsed.pop()
         source_blocks = numeric_source.blocks(names, dialect) if parsed_blocks is None else parsed_blocks
         for block in threads.in_order(
             (partial(_block, coder, cells, people) for cells in source_blocks), threads.reader_threads()

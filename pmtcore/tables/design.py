@@ -58,7 +58,7 @@ class Design:
         if missing:
             raise InputError(TableMessage.NEW_ROWS_LACK_COLUMNS, columns=missing, needed=self.inputs)
         source = rows.source if self.expansion is None else self.expansion.source(rows.source)
-        coder = replace(self.coder, decimal=rows.dialect.mark(source.separator))
+        coder = replace(self.coder, decimal=rows.dialect.decimal_mark(source.separator))
         blocks = source.blocks(coder.columns(labelled=False, weighted=False), rows.dialect)
         parts = [coder.rows(block, labelled=False, weighted=False) for block in blocks]
         return np.vstack([part.x for part in parts]), np.concatenate([part.complete for part in parts])

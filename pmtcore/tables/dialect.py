@@ -54,7 +54,7 @@ class Dialect(JsonFields):
         one_of("quoting", self.quoting, QUOTING)
         check_arguments(type(self).__init__, {"row_names": self.row_names})
 
-    def mark(self, separator: str | None) -> str | None:
+    def decimal_mark(self, separator: str | None) -> str | None:
         """Return the decimal mark of numbers in a file of this separator, for :func:`pmtcore.tables.cells.numbers`."""
         if separator in (None, ","):
             return None if self.decimal == "," and separator == "," else "."

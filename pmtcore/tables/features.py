@@ -98,7 +98,7 @@ class Feature:
             block[unseen] = [float(level == self.other_level) for level in self.dummies]
         return block, Gaps(missing, unseen)
 
-    def filled(self, block: np.ndarray, gaps: Gaps) -> np.ndarray:
+    def without_gaps(self, block: np.ndarray, gaps: Gaps) -> np.ndarray:
         """Replace missing values by the public median, or by the reference level; unseen levels are not replaced."""
         return np.where(gaps.missing[:, None], self.fill, block)
 

@@ -100,12 +100,12 @@ def hash_cells(
     if watch is not None:
         watch.begin()
     names, source = table.columns, reading_numbers(table.source, numeric)
-    decimal = Dialect().mark(table.source.separator)
+    decimal = Dialect().decimal_mark(table.source.separator)
     rules = _HashingRules(names, dialect or Dialect(), decimal, key[:HASHING_BYTES], most_rows)
     if parsed is not None and parsed.decimal != rules.mark:
         parsed = None
     if parsed is not None:
-        parsed.drop()
+        parsed.clear()
     if cluster is None:
         chosen = rules.chosen(source.blocks(names, rules.dialect), threads.reader_threads(), watch=watch, parsed=parsed)
     else:
@@ -316,7 +316,7 @@ class _HashingRules:
             if watch is not None:
                 watch.rows(read.rows)
         if parsed is not None:
-            parsed.leave(numbers_read)
+            parsed.store(numbers_read)
         return chosen
 
     def of_part(self, part: TablePart) -> _ChosenRows:

@@ -242,7 +242,7 @@ class Expansion:
     spec: Any = field(default=None, repr=False)
 
     @classmethod
-    def learned(cls, formula: str, public: Table, declared: Schema | None = None) -> Expansion:
+    def from_public(cls, formula: str, public: Table, declared: Schema | None = None) -> Expansion:
         """Return the expansion with its state from public rows.
 
         Args:
@@ -384,7 +384,7 @@ class Expanded(DerivedSource):
         """Yield blocks of the named columns, in one pass."""
         expansion, target = self.expansion, self.expansion.response
         others = [name for name in (target, *expansion.passed) if name in names]
-        reading = replace(expansion, decimal=dialect.mark(self.separator))
+        reading = replace(expansion, decimal=dialect.decimal_mark(self.separator))
         for block in self.source.blocks(list(dict.fromkeys([*expansion.inputs, *others])), dialect):
             values = reading.apply(block.columns)
             arrays = {name: pa.array(values[:, j]) for j, name in enumerate(expansion.names)}

@@ -35,7 +35,7 @@ class ParsedNumbers(StaysInSession):
         # The blocks of the last pass, if any, in a list because ``pop`` is atomic.
         self._left: list[deque[Cells]] = []
 
-    def drop(self) -> None:
+    def clear(self) -> None:
         """Drop the stored blocks."""
         self._left.clear()
 
@@ -43,7 +43,7 @@ class ParsedNumbers(StaysInSession):
         """Return a block of the columns to be stored, from numbers (k,), NaN where a cell is missing."""
         return Cells(rows, {name: pa.array(columns[name]) for name in self.names})
 
-    def leave(self, blocks: Iterable[Cells]) -> None:
+    def store(self, blocks: Iterable[Cells]) -> None:
         """Store the blocks of all rows for the next pass."""
         self._left[:] = [deque(blocks)]
 
@@ -52,7 +52,7 @@ class ParsedNumbers(StaysInSession):
         """Return whether the numbers of all rows are stored."""
         return bool(self._left)
 
-    def taken(self) -> Iterator[Cells] | None:
+    def pop(self) -> Iterator[Cells] | None:
         """Remove and return the blocks in the order of the table; ``None`` where none are stored.
 
         Each block is dropped when the next one is asked for.

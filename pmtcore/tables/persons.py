@@ -175,7 +175,7 @@ def _first_rows(rows: PrivateRows, people: int, rows_per_person: int) -> Callabl
         while remaining > 0:
             size = min(remaining, _BLOCK_ROWS)
             remaining -= size
-            x, y = rows.empty(size)
+            x, y = rows.zero_rows(size)
             yield x[:, :-1], y
 
     return blocks

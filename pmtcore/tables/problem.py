@@ -139,7 +139,7 @@ class PublicSide:
 
     def shared_numbers(self, private: Table) -> ParsedNumbers | None:
         """Return a store for the numbers of a file between passes; ``None`` where it cannot be used."""
-        decimal, names = self.dialect.mark(private.source.separator), self.coder.columns()
+        decimal, names = self.dialect.decimal_mark(private.source.separator), self.coder.columns()
         if not isinstance(private.source, TextSource | ParquetSource) or not self.coder.reads_numbers_alone:
             return None
         if not fits_in_memory(private.source.rows(self.dialect), len(names), len(private.columns)):
@@ -164,11 +164,11 @@ class PublicSide:
         Raises:
             InputError: a strict policy refuses a row.
         """
-        coder = replace(self.coder, decimal=self.dialect.mark(private.source.separator))
+        coder = replace(self.coder, decimal=self.dialect.decimal_mark(private.source.separator))
         if "refuse" in (coder.choices.missing, coder.choices.unseen):
             coder.check(private.source.blocks(coder.columns(), self.dialect), "private")
         n = private.source.rows(self.dialect)
-        adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
+        adder = None if cluster is None else cluster.sum_function(private.source, coder, self.dialect)
         blocks = row_blocks(private.source, coder, self.dialect, n, parsed=parsed, people=people)
         names, has_loss_weights = coder.names + (() if people is None else (people.column,)), coder.has_loss_weights
         in_memory = private.source.table.nbytes if isinstance(private.source, ArrowSource) else 0
@@ -354,7 +354,7 @@ def _expansion(public: Table | MomentTable, choices: Choices, schema: Schema | N
         raise InputError(TableMessage.FORMULA_NEEDS_ROWS)
     from pmtcore.tables.formula import Expansion  # noqa: PLC0415  # formulaic is slow to load
 
-    learned = Expansion.learned(choices.formula, public, schema)
+    learned = Expansion.from_public(choices.formula, public, schema)
     kinds_of_cells = ("caseless", WITH_UNKNOWN, CODED, CAPPED, *ORDERS)
     declared_kinds = (
         name for name, kind in choices.kinds.items() if kind in kinds_of_cells or number_format(kind) is not None
@@ -523,7 +523,7 @@ def device_rows(table: Table, names: tuple[str, ...], choices: Choices) -> Itera
     """
     if any(name not in table.columns for name in (*(choices.features or ()), choices.target)):
         raise InputError(TableMessage.OWN_ROWS_LACK_COLUMNS)
-    decimal = Dialect().mark(table.source.separator)
+    decimal = Dialect().decimal_mark(table.source.separator)
     coder = _numeric_coder(list(choices.features or ()), choices, decimal)
     if len(coder.names) != len(names):
         raise InputError(TableMessage.CATEGORIES_IN_CONFIGURATION)
@@ -565,7 +565,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
                 limit=n_columns + 1,
                 columns=columns_to_leave_out,
             )
-        if choices.missing == "public-median" and (columns := coder.unfilled(block, labelled)):
+        if choices.missing == "public-median" and (columns := coder.unfilled_columns(block, labelled)):
             notes += (Note(TableNote.PUBLIC_ROWS_UNFILLED, count=n_incomplete, columns=columns),)
         else:
             notes += (

@@ -176,7 +176,7 @@ class TextSource(FileSource):
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
         positions = [self.names.index(name) + dialect.row_names for name in names]
-        with_point = dialect.mark(self.separator) == "."
+        with_point = dialect.decimal_mark(self.separator) == "."
         numbers = {j for j, name in zip(positions, names, strict=True) if with_point and name in self._numbers}
         text_pieces = lines.after_header(decompressed_pieces(self.place, self._where, self._limit))[1]
         for batch in lines.batches(text_pieces, self._shape(dialect), positions, numbers):

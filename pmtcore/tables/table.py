@@ -106,7 +106,7 @@ class Table(StaysInSession):
     @property
     def decimal(self) -> str | None:
         """Return the decimal mark for reading cells."""
-        return self.dialect.mark(self.source.separator)
+        return self.dialect.decimal_mark(self.source.separator)
 
     def head(self, rows: int) -> pd.DataFrame:
         """Return the first rows for display, to readers who may see them."""

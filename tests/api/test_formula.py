@@ -29,7 +29,7 @@ CELLS = st.one_of(
 
 
 def expansion(formula: str = FORMULA) -> Expansion:
-    return Expansion.learned(formula, table(frame(300, 2), "public"))
+    return Expansion.from_public(formula, table(frame(300, 2), "public"))
 
 
 def applied(made: Expansion, rows: pd.DataFrame) -> np.ndarray:
@@ -159,7 +159,7 @@ def test_a_declared_schema_is_read_by_a_formula_too():
     rows = frame(50, 4).assign(sex="x")
     rows["age"] = rows["age"].round()
     rows.loc[0, "age"] = 40.0
-    made = Expansion.learned("y ~ age + C(sex)", public, Schema(columns))
+    made = Expansion.from_public("y ~ age + C(sex)", public, Schema(columns))
     read = applied(made, rows)
     assert np.all(read[1:, made.names.index("C(sex)[T.x]")][rows["age"][1:] != 40] == 1) and np.isnan(read[0]).all()
     assert Expansion.from_dict(made.as_dict()).names == made.names

@@ -97,8 +97,8 @@ def test_choices_taken_are_never_answered_from_the_problem_before(app) -> None:
     """Whatever a button changes, the problem that is drawn and released has it."""
     state = app.session_state["second_moment"]
     for changed in ({"missing": "public-median"}, {"features": ("x1", "x2")}, {"intercept": False}):
-        state.take(replace(state.problem.choices, **changed))
-        assert state.choose(state.choices).choices == state.choices
+        state.set_choices(replace(state.problem.choices, **changed))
+        assert state.problem_for(state.choices).choices == state.choices
 
 
 def labelled(app) -> None:

@@ -186,12 +186,12 @@ def test_pinned_models_become_one_table(explored):
     ]
     assert list(table.iloc[0, 1:]) == ["y", "x1"] and (table == "").any().any()
     state = explored.session_state["explore-held"]
-    page = figures.section(state.pins, state.moment)
+    page = figures.section(state.pinned_models, state.moment)
     assert "Side by side" in page and ExploreWords.FOR_STUDY.sentence() in page
     assert re.search(r"<td>[^<]*e[+]", page) is None
     go(explored, "report")
     (shown,) = [part.proto.body for part in explored.get("html") if "Answers from the" in part.proto.body]
-    assert all(f"{name}: {figures.model_words(fit)}" in shown for name, fit in state.pins.items())
+    assert all(f"{name}: {figures.model_words(fit)}" in shown for name, fit in state.pinned_models.items())
 
 
 @pytest.mark.slow

@@ -228,7 +228,7 @@ def test_a_first_look_is_not_taken_at_more_rows_than_are_held(app):
     problem = session(app).problem
     assert is_quick(problem)
     choices = replace(problem.choices, person="x1", person_rows=100_000, features=("x2", "x3"))
-    assert not is_quick(session(app).choose(choices))
+    assert not is_quick(session(app).problem_for(choices))
 
 
 @pytest.mark.slow
@@ -332,7 +332,7 @@ def test_a_reload_opens_the_same_known_table(app):
     assert len(sent) == 1 and "p.set('table', 'demo-labels')" in sent[0]
     # From the next run on the browser sends that address; nothing is opened anew, and no choice is lost.
     chosen = replace(session(app).problem.choices, features=("x1", "x2"))
-    session(app).take(chosen)
+    session(app).set_choices(chosen)
     app.query_params["table"] = "demo-labels"
     go(app, "plan")
     assert session(app).problem.choices == chosen
@@ -873,7 +873,7 @@ def test_a_release_of_few_rows_and_a_plan_of_one_label_promise_nothing(app):
     lines = "".join(f"{k % 7},{(k * k) % 5},{k % 2}\n" for k in range(300))
     one = "".join(f"{k % 7},{(k * k) % 5},1\n" for k in range(90))
     upload(app, ("a,b,y\n" + lines).encode(), ("a,b,y\n" + one).encode())
-    session(app).take(Choices(target="y", family="logistic", positive="1"))
+    session(app).set_choices(Choices(target="y", family="logistic", positive="1"))
     go(app, "plan")
     assert any("All public rows have one value" in one.value for one in app.warning)
     assert not app.metric and "times as precise" not in words(app)

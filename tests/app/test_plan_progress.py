@@ -16,7 +16,7 @@ def test_plan_says_how_far_it_is_and_stop_keeps_what_was_done(app, monkeypatch):
         return False
 
     def done() -> set[tuple[str, float]]:
-        return {(each.method, each.mu) for each in curves.drawn()}
+        return {(each.method, each.mu) for each in curves.plans()}
 
     monkeypatch.setattr(Curves, "step", once)
     go(app, "plan")

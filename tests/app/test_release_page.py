@@ -74,7 +74,7 @@ def test_responses_alone_are_protected_only_where_that_was_declared(app):
     go(app, "release")
     method = app.selectbox(key="release-method-gaussian")
     assert not any("response-moment" in option for option in method.options)
-    session(app).choose(replace(session(app).choices, covariates="public"))
+    session(app).problem_for(replace(session(app).choices, covariates="public"))
     app.run()
     method = app.selectbox(key="release-method-gaussian")
     assert method.value == "joint-pmt" and any("response-moment" in option for option in method.options)
@@ -85,7 +85,7 @@ def test_responses_alone_are_protected_only_where_that_was_declared(app):
     do_release(app)
     assert not app.exception and words(app).count(ONLY_RESPONSES) >= 1
     assert "replace-one-response" in words(app)
-    session(app).choose(replace(session(app).choices, covariates="private"))
+    session(app).problem_for(replace(session(app).choices, covariates="private"))
     go(app, "plan")
     go(app, "release")
     assert not app.exception
@@ -151,7 +151,7 @@ def test_a_preview_is_computed_once(app, monkeypatch):
     assert len(asked) == 1
     app.number_input(key="release-mu").set_value(2.0).run()
     assert len(asked) == 2
-    session(app).choose(replace(session(app).choices, features=("x1", "x2")))
+    session(app).problem_for(replace(session(app).choices, features=("x1", "x2")))
     go(app, "release")
     assert len(asked) == 3 and not app.exception
 
@@ -207,7 +207,7 @@ def test_a_release_of_earlier_choices_says_so(app):
     do_release(app)
     made = session(app)
     assert not any("choices on Data" in one.value for one in app.warning)
-    made.take(replace(made.problem.choices, features=("x1", "x2")))
+    made.set_choices(replace(made.problem.choices, features=("x1", "x2")))
     go(app, "release")
     assert any("choices on Data" in one.value for one in app.warning)
     app.button(key="release-other").click().run()

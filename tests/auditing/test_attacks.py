@@ -21,7 +21,7 @@ TRIALS = 20_000
 def test_the_published_method_is_refuted(id):
     """The claim fails at the stated confidence, and the counts agree with the exact probabilities (exact test)."""
     attacked = attack(id, trials=TRIALS)
-    assert attacked.wins, attacked.sentence
+    assert attacked.refutes, attacked.sentence
     assert attacked.without <= (0.03 * TRIALS if id == "iterated-weights" else 0)
     if id != "iterated-weights":  # 80 rounds are not the limit
         assert binomtest(attacked.with_row, TRIALS, attacked.exact[1]).pvalue > FALSE_ALARM
@@ -37,13 +37,13 @@ def test_the_published_method_is_refuted(id):
 def test_the_sound_methods_are_not(id, method, epsilon):
     """Same tables, same event, same claim."""
     attacked = attack(id, method, epsilon, TRIALS)
-    assert not attacked.wins, attacked.sentence
+    assert not attacked.refutes, attacked.sentence
     assert attacked.exact is None
 
 
 def test_the_symbol_gives_a_device_away():
     """E5: as printed the claim is broken, with clipped reports it is not."""
-    assert attacks.symbol().wins and not attacks.symbol(printed=False).wins
+    assert attacks.symbol().refutes and not attacks.symbol(printed=False).refutes
 
 
 def test_longer_iterations_come_nearer_to_the_impossible():

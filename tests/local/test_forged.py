@@ -34,7 +34,7 @@ def test_a_forger_moves_no_more_than_is_said_and_nearly_as_much(kind):
     forged = 5
     best = np.zeros(len(names))
     for direction in np.vstack([np.eye(made.dimension), -np.eye(made.dimension)]):
-        worst = direction * made.longest if kind == "privunit" else direction * made.largest
+        worst = direction * made.longest_report if kind == "privunit" else direction * made.largest_coordinates
         reports = honest.copy()
         reports[:forged] = worst
         result = fitted(reports)

@@ -48,7 +48,7 @@ def test_every_row_gets_a_finite_report_within_its_bounds(rows, scheme):
         assert np.linalg.norm((a - b) / made.scales()) <= made.mu
     else:
         assert np.all(np.linalg.norm(result, axis=1) <= made.bound * (1 + 1e-9))
-    assert made.possible(made.randomize(rows[:, :3], rows[:, 3], SecureNoise())).all()
+    assert made.possible_reports(made.randomize(rows[:, :3], rows[:, 3], SecureNoise())).all()
 
 
 def reports(n=2000, seed=1):
@@ -136,11 +136,11 @@ def test_no_honest_report_is_lost_in_silence(seed):
     rng = np.random.default_rng(seed)
     ids = rng.integers(0, 2**63, 1_500_000, dtype=np.uint64)
     roomy = Tally(made, 1_500_000)
-    remaining = sum(int(roomy._fresh(part).sum()) for part in np.split(ids, 15))
+    remaining = sum(int(roomy._new_ids(part).sum()) for part in np.split(ids, 15))
     assert len(ids) - remaining <= 3 and roomy.lost < 1
-    assert not roomy._fresh(ids[:1000]).any(), "an id is never forgotten"
+    assert not roomy._new_ids(ids[:1000]).any(), "an id is never forgotten"
     tight = Tally(made, 1000)
-    remaining = sum(int(tight._fresh(part).sum()) for part in np.split(ids, 15))
+    remaining = sum(int(tight._new_ids(part).sum()) for part in np.split(ids, 15))
     lost = len(ids) - remaining
     assert lost > 1000
     assert abs(tight.lost - lost) < 0.25 * lost

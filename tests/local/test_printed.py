@@ -37,8 +37,8 @@ PRINTED = ["ldp-glm-gaussian-printed", "ldp-glm-printed"]
 def test_the_attack_as_the_audit_page_shows_it():
     """E5 in the words of the page: the printed device breaks the claim of epsilon 1, the clipping one does not."""
     printed, clipped = attacks.symbol(), attacks.symbol(printed=False)
-    assert printed.wins and (printed.without, printed.with_row) == (0, printed.runs)
-    assert not clipped.wins and 0 < clipped.without < clipped.runs
+    assert printed.refutes and (printed.without, printed.with_row) == (0, printed.runs)
+    assert not clipped.refutes and 0 < clipped.without < clipped.runs
     assert "row on the radius" in printed.sentence
 
 

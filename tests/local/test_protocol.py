@@ -60,7 +60,7 @@ def ratio(result: PrivUnit) -> Fraction:
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 5.0, 20.0, 60.0])
 def test_privunit_ratio_is_epsilon(d, epsilon):
     """The largest ratio of probabilities, in exact rational arithmetic, is at most e^epsilon, and close to it."""
-    result = PrivUnit.at(d, epsilon)
+    result = PrivUnit.for_epsilon(d, epsilon)
     with mpmath.workdps(60):
         exact = ratio(result)
         log = mpmath.log(mpmath.mpf(exact.numerator)) - mpmath.log(mpmath.mpf(exact.denominator))
@@ -72,7 +72,7 @@ def test_privunit_ratio_is_epsilon(d, epsilon):
 
 def test_a_privunit_that_keeps_more_is_caught():
     """The planted fault: five per cent more probability on the winners shows in the ratio."""
-    fair = PrivUnit.at(10, 2.0)
+    fair = PrivUnit.for_epsilon(10, 2.0)
     false = dataclasses.replace(fair, keep=fair.keep * 1.05)
     assert math.log(ratio(false)) > 2.0 + 0.05
 
@@ -81,7 +81,7 @@ def test_a_privunit_that_keeps_more_is_caught():
 @pytest.mark.parametrize(("d", "epsilon"), [(1, 1.0), (3, 1.0), (3, 5.0)])
 def test_the_choice_is_drawn_with_its_probabilities(d, epsilon, seed):
     """On the code that makes reports: near directions are chosen with probability ``keep``; 5 % more would be seen."""
-    result, k = PrivUnit.at(d, epsilon), 40_000
+    result, k = PrivUnit.for_epsilon(d, epsilon), 40_000
     source = Recorded(SeededNoise(seed))
     unit = np.tile(np.eye(1, d), (k // 200, 1))
     near = []
@@ -199,7 +199,7 @@ class Fixed(WordsOnly):
 @pytest.mark.parametrize("d", [1, 2, 8])
 def test_privunit_is_unbiased_and_of_one_length(d, seed):
     """Mean of 400,000 reports within five standard errors of the vector, whatever its length; one length for all."""
-    result, bound = PrivUnit.at(d, 3.0), 2.0
+    result, bound = PrivUnit.for_epsilon(d, 3.0), 2.0
     for length in (0.0, 0.7, 2.0):
         v = np.zeros((400_000, d))
         v[:, 0] = length
@@ -463,21 +463,21 @@ def test_a_collection_of_moments_at_another_budget_is_planned_alike(seed):
     for id in ("ldp-glm-gaussian", "ldp-glm", "ldp-glm-printed", "ldp-glm-gaussian-printed"):
         one, two = (
             made.perturb(made.measure(rows), SeededNoise(seed), 1).statistic
-            for made in (plan(id, public, 3000, 1.0).at(2.5), plan(id, public, 3000, 2.5))
+            for made in (plan(id, public, 3000, 1.0).with_budget(2.5), plan(id, public, 3000, 2.5))
         )
         assert np.array_equal(one, two)
     with pytest.raises(ValueError):
-        plan("ldp-whitened", public, 3000, 1.0).at(2.0)
+        plan("ldp-whitened", public, 3000, 1.0).with_budget(2.0)
 
 
 def test_a_plan_takes_figures_of_public_rows_that_are_known(seed):
     """A copy has them, at other budgets too; the plan itself computes its own, and no other name is taken."""
     public = sides(300, 50, 4, seed)[0]
     made, known = plan("ldp-glm", public, 300, 1.0), np.eye(public.d)
-    assert made.knowing(gram=known).gram is known and made.knowing(gram=known).at(2.0).gram is known
+    assert made.with_cached(gram=known).gram is known and made.with_cached(gram=known).with_budget(2.0).gram is known
     assert np.array_equal(made.gram, made.rows.T @ made.rows)
     with pytest.raises(ValueError):
-        made.knowing(mean=1.0)
+        made.with_cached(mean=1.0)
 
 
 def test_one_collection_answers_many_losses(seed):
@@ -594,9 +594,9 @@ def test_gaussian_reports_beyond_reach_are_refused():
         setup.moments_scheme(public, 50, 1.0, True, zeta=0.05),
     ):
         reports = made.randomize(x, y, SeededNoise(2))
-        assert made.possible(reports).all()
+        assert made.possible_reports(reports).all()
         reports[0, 0] = 1e9
-        assert not made.possible(reports)[0]
+        assert not made.possible_reports(reports)[0]
 
 
 def test_unfolded_moments_are_the_moments(seed):

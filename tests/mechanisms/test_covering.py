@@ -130,7 +130,7 @@ def test_the_grid_is_no_finer_than_the_distance_allows(made):
     """Two neighbours' integers lie at most ``2 rho/step + sqrt(d)`` apart: what the noise is calibrated to."""
     apart = 2 * made.distance / made.step + math.sqrt(len(made.centre))
     assert apart <= made.sensitivity * (1 + 1e-12)
-    assert made.moved == pytest.approx(made.sensitivity * made.step, rel=1e-12)
+    assert made.coefficient_sensitivity == pytest.approx(made.sensitivity * made.step, rel=1e-12)
     assert 2 * made.ball / made.step < 2.0**62, "the integers of the ball have room"
 
 

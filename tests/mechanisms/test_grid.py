@@ -112,7 +112,7 @@ def test_whitening_in_integers_is_whitening(hard, seed):
     z = np.column_stack([x, rng.standard_normal(400)])
     root = np.linalg.cholesky(z[:60].T @ z[:60] / 60)
     made = Whitening(root, intercept=True)
-    assert made.halved == hard
+    assert made.is_split == hard
     product = made.product_for(np.eye(7), 7)
     result = np.hstack([b.values[:, : b.rows] * product.units[:, None] for b in product.blocks(x, z[:, -1])])
     assert np.allclose(result.T, np.linalg.solve(root, z.T).T, atol=2e-4)

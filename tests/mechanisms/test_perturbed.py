@@ -331,10 +331,10 @@ def test_the_retrieved_share_grows_with_the_modulus_to_all():
 def test_relations_are_converted_by_name_only():
     """add-remove to replace-one doubles epsilon; the other way is refused; pure epsilon gives mu, delta does not."""
     one = add_remove(0.7, 1e-4)
-    two = one.under(Neighbours.REPLACE_ONE)
+    two = one.for_neighbours(Neighbours.REPLACE_ONE)
     assert two.epsilon == pytest.approx(1.4) and two.delta == pytest.approx((1 + math.exp(0.7)) * 1e-4)
     with refused(AccountingMessage.REPLACE_ONE_ONLY):
-        two.under(Neighbours.ADD_REMOVE_ONE)
+        two.for_neighbours(Neighbours.ADD_REMOVE_ONE)
     assert one.mu is None
     for eps in (0.1, 1.0, 5.0):
         mu = ApproxDP(eps, 0.0, Neighbours.REPLACE_ONE).mu

@@ -101,7 +101,7 @@ def test_a_product_with_a_point_is_exact(seed):
 
     def look(parts):
         for piece in parts:
-            along = piece.along(piece.directions, in_steps(points))
+            along = piece.projections(piece.directions, in_steps(points))
             collected.append(along[:, : piece.rows])
             alone = QuantizedRows(
                 64, piece.lengths[:64], piece.response[:64], stored_directions=piece.directions[:, :64].astype(np.int32)

@@ -363,7 +363,7 @@ def test_every_schedule_spends_the_whole_budget(m, mu):
     total = sum((part.sensitivity / part.sd) ** 2 for part in made.parts())
     assert total == pytest.approx(mu**2, rel=1e-9)
     assert made.n_passes == len(made.parts())
-    assert replace(made.schedule, before=()).each_curvature == made.schedule.curvature
+    assert replace(made.schedule, before=()).curvature_share == made.schedule.curvature
 
 
 def test_steps_are_bought_where_precision_is_not_scarce():

@@ -70,9 +70,11 @@ def test_the_interpolated_ratio_is_the_prediction_s_alone():
     """A prediction has it; bands are scaled by the ratio at the release's own budget."""
     _, public, rows = glm(3000, 60, 9)
     made = plan(ID, public, 3000, 0.4)
-    assert made.predicted().privacy == pytest.approx(made.left(made.expected, made.expected_error_ratios).sd)
+    assert made.predicted().privacy == pytest.approx(
+        made.privacy_part(made.expected_state, made.expected_error_ratios).sd
+    )
     outcome = made.run(rows, SeededNoise(1), 1)
-    assert outcome.bands().privacy == pytest.approx(made.left(outcome.state, made.error_ratios).sd)
+    assert outcome.bands().privacy == pytest.approx(made.privacy_part(outcome.state, made.error_ratios).sd)
 
 
 def test_one_coefficient_that_runs_off_widens_its_own_band():
@@ -139,7 +141,7 @@ def test_the_foreseen_covariance_is_that_of_releases_in_the_mean(n, m, mu):
         _, public, rows = glm(n, m, seed)
         made = plan(ID, public, n, mu)
         released = np.trace(made.run(rows, SeededNoise(seed), 2).state.covariance, axis1=1, axis2=2)
-        ratios.append(np.mean(np.log(released / np.trace(made.expected.covariance[0]))) / 2)
+        ratios.append(np.mean(np.log(released / np.trace(made.expected_state.covariance[0]))) / 2)
     assert abs(np.mean(ratios)) < math.log(1 + 1 / 7)
 
 

@@ -310,7 +310,7 @@ def test_a_histogram_that_reaches_further_has_more_bins_of_the_same_width(mu: fl
     """The bins within the public lengths are as fine at any budget, and every row falls in exactly one."""
     sizes = GradientNorms.at(np.linspace(0.1, 3.0, 50), 3, 5000, mu)
     edges = sizes.edges
-    assert len(edges) == sizes.many + 1
+    assert len(edges) == sizes.bin_count + 1
     assert np.allclose(edges[2:] / edges[1:-1], 1.25)
     assert edges[1] < 0.02
     lengths = np.random.default_rng(1).pareto(1.0, 4000)
@@ -379,7 +379,7 @@ def test_a_tail_of_counts_ends_where_they_end(seed) -> None:
     sizes = GradientNorms.at(public, 7, 20_000, 4.5)
     exact = sizes.counts(sizes.bins(private)).astype(float)
     for noise in (0.3, 1.6, 6.0):
-        counts = exact + noise * rng.standard_normal((20, sizes.many))
+        counts = exact + noise * rng.standard_normal((20, sizes.bin_count))
         rows = sizes.expected(20_000, counts, noise)
         assert rows.sum(axis=1) == pytest.approx(20_000, rel=0.02)
         assert np.median(sizes.bound(20_000, 4.0, counts, noise)) < 1.3 * private.max()
@@ -397,7 +397,7 @@ def test_counts_that_are_noise_start_no_tail(seed) -> None:
     rng = np.random.default_rng(seed)
     sizes = GradientNorms.at(rng.exponential(2.0, 60), 3, 600, 0.5)
     beyond = sizes.edges[:-1] >= sizes.tail.start
-    counts = np.where(beyond, 0.0, 600 * sizes.shares) + 50.0 * rng.standard_normal((20, sizes.many))
+    counts = np.where(beyond, 0.0, 600 * sizes.shares) + 50.0 * rng.standard_normal((20, sizes.bin_count))
     _, in_tail = sizes._counted_tail(counts, 50.0)
     assert np.mean(np.any(in_tail, axis=1)) < 0.2
 
@@ -408,7 +408,7 @@ def test_a_row_that_a_clear_count_shows_is_one(seed) -> None:
     lengths = np.abs(rng.standard_t(3, 400))
     sizes = GradientNorms.at(lengths[:60], 3, 340, 300.0)
     exact = sizes.counts(sizes.bins(lengths[60:])).astype(float)
-    rows = sizes.expected(340, exact + 0.05 * rng.standard_normal((10, sizes.many)), 0.05)
+    rows = sizes.expected(340, exact + 0.05 * rng.standard_normal((10, sizes.bin_count)), 0.05)
     assert np.all(np.abs(rows - exact) < 0.5)
 
 

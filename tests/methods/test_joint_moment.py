@@ -124,7 +124,7 @@ def test_without_noise_spreads_are_the_private_ones_however_few_public_rows(m):
     public, rows, z = both(m=m)
     planned = plan("joint-moment", public, rows.n, 300.0, radius=100.0)
     marginals = Marginals(state_of(planned, planned.run(rows, ZeroNoise(), 1)))
-    assert planned.expected[0, 0] == pytest.approx(1.0)
+    assert planned.expected_moment[0, 0] == pytest.approx(1.0)
     assert np.allclose(marginals.spreads().values, z[:, 1:].std(axis=0), rtol=0.02)
     assert np.allclose(marginals.means().values, z[:, 1:].mean(axis=0), rtol=0.02, atol=0.02)
 
@@ -250,7 +250,7 @@ def test_columns_that_matter_most_get_less_noise():
     assert leaned.parts()[0].sensitivity == plain.parts()[0].sensitivity
     noise = {}
     for result in (plain, leaned):
-        state = result.state(result.expected)
+        state = result.state(result.expected_moment)
         noise[result is leaned] = [np.median(np.diag(solve(state, t, [0, 1, 2]).privacy)) for t in (4, 3)]
     assert noise[True][0] < noise[False][0] and noise[True][1] >= 0.99 * noise[False][1]
     wide = plan("joint-moment", public, rows.n, 5.0, radius=60.0, shrinkage="none", important="y; a")

@@ -349,7 +349,7 @@ def test_a_plan_expects_what_its_passes_leave(seed):
         noise = 2 * clip / (each.shares.gradient_mu * 3000)
         precision += 1 / (noise**2 + gram_mse / precision)
     predicted = planned.predicted()
-    assert predicted.privacy / planned.first.unit == pytest.approx(precision**-0.5, rel=1e-3)
+    assert predicted.privacy / planned.first.coefficient_units == pytest.approx(precision**-0.5, rel=1e-3)
     assert np.all(predicted.truncation < 0.01 * predicted.privacy)
 
 

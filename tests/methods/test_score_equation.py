@@ -124,7 +124,7 @@ def test_bands_are_scaled_by_errors_over_simulated_rows(id):
     public, rows, _ = separated("rare", 3000, 40, 5)
     planned = plan(id, public, rows.n, 1.0)
     outcome = planned.run(rows, SeededNoise(2), 1)
-    unscaled = planned.left(outcome.posterior, np.ones(public.d)).sd
+    unscaled = planned.privacy_part(outcome.posterior, np.ones(public.d)).sd
     assert outcome.bands().privacy == pytest.approx(planned.error_ratios * unscaled)
     assert planned.error_ratios[-1] > 2 * np.max(planned.error_ratios[:-1])
     assert np.all(planned.error_ratios >= 1)

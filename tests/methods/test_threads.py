@@ -315,12 +315,12 @@ def test_a_pass_over_few_numbers_has_one_thread(monkeypatch):
 def test_threads_share_no_buffer():
     """Each gets its own memory, the same one again; none of it is sent elsewhere."""
     buffers = threads.Buffers()
-    mine = buffers.take("cells", 10)
+    mine = buffers.array("cells", 10)
     mine[:] = 7.0
-    (others,) = threads.in_order([lambda: buffers.take("cells", 10)], 1)
-    assert np.shares_memory(mine, others) and np.shares_memory(mine, buffers.take("cells", 4))
+    (others,) = threads.in_order([lambda: buffers.array("cells", 10)], 1)
+    assert np.shares_memory(mine, others) and np.shares_memory(mine, buffers.array("cells", 4))
     elsewhere = []
-    thread = threading.Thread(target=lambda: elsewhere.append(buffers.take("cells", 10)))
+    thread = threading.Thread(target=lambda: elsewhere.append(buffers.array("cells", 10)))
     thread.start()
     thread.join()
     assert not np.shares_memory(mine, elsewhere[0])

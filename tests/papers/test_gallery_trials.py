@@ -198,7 +198,7 @@ def test_parts_of_a_budget_add_up(loss, relation, delta):
     """Noise, Jacobian and retrieved make what was planned; what comes back never falls with Lambda."""
     for choice in ("recycle", "return"):
         plan = RetrievalPlan(loss, 1.0, delta, relation, 0.5, choice)
-        moduli, result = plan.along([plan.least * f for f in (0.01, 0.3, 1.0, 10.0, 1e3)])
+        moduli, result = plan.over_moduli([plan.least * f for f in (0.01, 0.3, 1.0, 10.0, 1e3)])
         assert len(result) >= 4
         for split in result:
             assert sum(pictures.planned_parts(split).values()) == pytest.approx(1.0)

@@ -18,8 +18,8 @@ def test_the_power_of_a_pareto_law_is_recovered(power, share):
     assert tail.many == m // share
     assert tail.power == pytest.approx(power, rel=2e-3)
     far = 7.0 * np.array([1e-3, 1e-4]) ** (-1 / power)
-    assert tail.beyond(far) == pytest.approx(m * np.array([1e-3, 1e-4]), rel=0.02)
-    assert tail.beyond(np.array([0.0])) == tail.many
+    assert tail.count_beyond(far) == pytest.approx(m * np.array([1e-3, 1e-4]), rel=0.02)
+    assert tail.count_beyond(np.array([0.0])) == tail.many
 
 
 def test_few_rows_are_drawn_to_the_prior():

@@ -40,7 +40,7 @@ def test_the_first_question_has_an_answer(seed):
         pass
     for id, mu in product(("joint-pmt", "pmt-ridge"), (0.05, 1.0, 10.0)):
         here = curves.at(id, mu)
-        width = here.width_to_ask(2, LADDER[-1])
+        width = here.default_half_width(2, LADDER[-1])
         assert width <= here.half_width(2) * (1 + 1e-9)
         assert curves.budget_for(id, public.names[2], width) is not None
 
@@ -119,14 +119,14 @@ def test_curves_are_what_a_plan_says(seed):
     """Each rung is the plan's own figure; other budgets are computed, not interpolated; Stop keeps what is there."""
     _, public, _ = make(5000, 100, seed)
     outlined = Curves(public, 5000)
-    while not outlined.outlined():
+    while not outlined.all_outlined():
         assert outlined.step()
     across = {id: [one.mu for one in outlined.drawn() if one.method == id] for id in outlined.ids}
     assert all(mus == [0.1, 1.0, 2.0] for mus in across.values()), "a line of each method before any is complete"
     curves = Curves(public, 5000, ladder=(0.5, 1.0, 2.0))
     curves.first("pmt-ridge")
     assert curves.ids == ["pmt-ridge"]
-    while not curves.known():
+    while not curves.all_tried():
         curves.step()
     assert curves.ids[0] == recommended_method(public).id and "public-only" in curves.ids and 0 < curves.share < 1
     curves.stop()

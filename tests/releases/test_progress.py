@@ -55,7 +55,7 @@ def test_every_look_is_told_and_there_are_no_more_than_promised(places, id, rows
     assert np.array_equal(first.coefficients, release(problem, request, SeededNoise(1)).coefficients)
     assert reports and all(0 < r.share <= 1 and r.number <= r.n_passes and r.spent for r in reports)
     assert reports[-1].share == 1.0 and (rows_stay or reports[-1].number == reports[-1].n_passes)
-    assert all("pass" in r.words and r.done <= 1 for r in reports)
+    assert all("pass" in r.words and r.share_done <= 1 for r in reports)
 
 
 SOLVED = [entry.id for entry in methods() if entry.standing is ReleaseStatus.SOUND and not entry.local]
@@ -157,7 +157,7 @@ def test_time_left_is_told_from_the_speed(monkeypatch):
     for _ in range(5):
         clock[0] += 1.0
         progress.rows(100)
-    assert reports[-1].left == pytest.approx(25.0) and reports[-1].done == pytest.approx(0.5 / 3)
+    assert reports[-1].left == pytest.approx(25.0) and reports[-1].share_done == pytest.approx(0.5 / 3)
     assert in_time(0.2) == "1 s" and in_time(600) == "10 minutes" and in_time(7200) == "2.0 hours"
 
 

@@ -117,7 +117,7 @@ def test_an_errors_text_is_kept_and_told_nowhere(error, asked, tmp_path, capfd, 
         raise error
 
     # The first pass after the spend starts from the numbers that the fingerprint read before it.
-    monkeypatch.setattr(ParsedNumbers, "taken", taken)
+    monkeypatch.setattr(ParsedNumbers, "pop", taken)
     with caplog.at_level(logging.NOTSET):
         assert main(order) in (2, 3, 70, 130)
     said = capfd.readouterr()
@@ -147,7 +147,7 @@ def test_no_traceback_of_a_notebook_quotes_a_cell(error, tmp_path, monkeypatch):
     def taken(numbers):
         raise error
 
-    monkeypatch.setattr(ParsedNumbers, "taken", taken)
+    monkeypatch.setattr(ParsedNumbers, "pop", taken)
     frame(311, 1).to_csv(tmp_path / "p.csv", index=False)
     model = sm.PrivateRegressor(mu=1.0, features=["a", "b"])
     with pytest.raises((InputError, KeyboardInterrupt)) as failed:

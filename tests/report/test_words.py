@@ -108,7 +108,7 @@ def test_truncation():
     made = diagnosis([1, 2], [1, 2], norms)
     assert len(norms) == len(QUANTILES)
     assert "no public row;" in words.truncation_words(made, 100.0)
-    assert made.rate(made.outside(0.05)) == pytest.approx(0.05, abs=1e-3), "where the slider starts"
+    assert made.rate(made.radius_outside(0.05)) == pytest.approx(0.05, abs=1e-3), "where the slider starts"
     # A radius by the longest private row is a figure of private rows: nobody is asked to choose so.
     for label, exact in ((Label.PRIVATE, True), (Label.PUBLIC, False)):
         assert ("would leak it" in words.truncation_words(replace(made, label=label), 100.0)) is exact

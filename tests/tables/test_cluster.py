@@ -242,7 +242,7 @@ def test_what_workers_cannot_reach_is_refused(places, cluster):
     """An upload lies in this process's memory; a scheduler that is not there is a sentence."""
     table = read_table((places / "public.csv").read_bytes(), "p.csv", "private")
     with refused(TableMessage.CLUSTER_NEEDS_FILES):
-        cluster.adder(table.source, None, None)
+        cluster.sum_function(table.source, None, None)
     with refused(TableMessage.NO_SCHEDULER):
         Cluster("nowhere://127.0.0.1:1")
 

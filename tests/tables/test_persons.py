@@ -307,7 +307,7 @@ def test_the_checklist_names_the_unit_of_the_guarantee(rows):
     answers, unit = dict(checklist(record)), unit_of(record["guarantee"])
     assert unit == Unit(rows, "who")
     assert unit.words in answers["Unit of protection"] and repr(unit.column) in answers["Unit of protection"]
-    assert unit.differ in answers["Neighbouring relation"] and unit.differ in record["guarantee_in_words"]
+    assert unit.difference in answers["Neighbouring relation"] and unit.difference in record["guarantee_in_words"]
     by_row = dict(checklist(moment_release(1, column=False)))
     questions = {question for question, answer in answers.items() if answer != by_row[question]}
     assert {"Unit of protection", "Neighbouring relation", "Unprotected quantities"} <= questions

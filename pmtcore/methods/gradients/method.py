@@ -125,7 +125,7 @@ class Schedule:
         return cls(tuple((1 - curvature - counting) * shares / shares.sum()), curvature, within, counting)
 
     @property
-    def each_curvature(self) -> float:
+    def curvature_share(self) -> float:
         """Return the share of one curvature matrix."""
         return self.curvature / max(len(self.before), 1)
 
@@ -135,7 +135,7 @@ class Schedule:
         return len(self.gradients) + len(self.before) if self.counting else 0
 
     @property
-    def each_histogram(self) -> float:
+    def histogram_share(self) -> float:
         """Return the share of one histogram."""
         return self.counting / max(self.histograms, 1)
 
@@ -174,9 +174,9 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
 
     @property
     def _counting_mu(self) -> float:
-        return self.mu * math.sqrt(self.schedule.each_histogram)
+        return self.mu * math.sqrt(self.schedule.histogram_share)
 
-    def _counted(self, norms: GradientNorms, counts: np.ndarray) -> CountedLengths:
+    def _lengths(self, norms: GradientNorms, counts: np.ndarray) -> CountedLengths:
         return CountedLengths(norms, counts, sigma_for(passes.HISTOGRAM_SENSITIVITY, self._counting_mu))
 
     def measure(self, rows: PrivateRows) -> Private[RowCache[QuantizedRows]]:
@@ -205,11 +205,11 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
             histogram = passes.LengthCounts(family, state.points, norms.edges, of_curvatures)
             counts = histogram.release(rows, self._counting_mu * scale, source) * scale
             transcript.append(counts)
-            return self._counted(norms, counts)
+            return self._lengths(norms, counts)
 
         for at, share in enumerate(self.schedule.gradients):
             if at in self.schedule.before:
-                mu = self.mu * math.sqrt(self.schedule.each_curvature)
+                mu = self.mu * math.sqrt(self.schedule.curvature_share)
                 if counting:
                     bounds = counted_balls(frame, mu, counted(self.curvature_norms, True))
                 else:
@@ -260,19 +260,19 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         if self.n < MANY_PRIVATE_ROWS * self.frame.m:
             reference = replace(self, n=n, mu=self.n * self.mu / n)
             reference_variances, variances = (
-                np.diag(self.in_table(plan.expected.covariance[0])) for plan in (reference, self)
+                np.diag(self.in_table_units(plan.expected_state.covariance[0])) for plan in (reference, self)
             )
             squares = squares * reference_variances / np.maximum(variances, 1e-300)
         return error_ratios(squares)
 
     @cached_property
-    def expected(self) -> FilterState:
+    def expected_state(self) -> FilterState:
         """Return the state expected after the passes if private rows are like the public ones."""
         state = FilterState.first(self.frame, 1)
         errors = state.covariance
         for at, share in enumerate(self.schedule.gradients):
             if at in self.schedule.before:
-                mu = self.mu * math.sqrt(self.schedule.each_curvature)
+                mu = self.mu * math.sqrt(self.schedule.curvature_share)
                 bounds = self._expected_balls(state, mu)
                 alike = curvature_at(self.frame, replace(state, released=None)).hessian
                 with_last = self.schedule.counting > 0
@@ -285,30 +285,32 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         if not self.schedule.counting:
             return ball_bounds(self.frame, state, mu)
         norms = self.curvature_norms
-        return counted_balls(self.frame, mu, self._counted(norms, norms.expected_tail_counts(self.n)[None]))
+        return counted_balls(self.frame, mu, self._lengths(norms, norms.expected_tail_counts(self.n)[None]))
 
     def _expected_bounds(self, state: FilterState, mu: float) -> ClippingChoice:
         if not self.schedule.counting:
             return choose_bounds(self.frame, state, mu)
         norms = self.gradient_norms
-        return counted_bounds(self.frame, state, mu, self._counted(norms, norms.expected_tail_counts(self.n)[None]))
+        return counted_bounds(self.frame, state, mu, self._lengths(norms, norms.expected_tail_counts(self.n)[None]))
 
     def predicted(self) -> Prediction | None:
         """Return the expected standard errors after the passes, and the sampling error from public influence values."""
-        privacy = self.left(self.expected, self.expected_error_ratios).sd
-        prediction = Prediction(privacy, self.frame.sampling(self.expected.points[0]).sd, clipping_in_privacy=True)
+        privacy = self.privacy_part(self.expected_state, self.expected_error_ratios).sd
+        prediction = Prediction(
+            privacy, self.frame.sampling(self.expected_state.points[0]).sd, clipping_in_privacy=True
+        )
         if self.public.family is GAUSSIAN:
             return prediction
         return OF_GRADIENTS.of(prediction, self.n, self.public.m)
 
-    def left(self, state: FilterState, error_ratios: np.ndarray) -> ErrorPart:
+    def privacy_part(self, state: FilterState, error_ratios: np.ndarray) -> ErrorPart:
         """Return the privacy part of the first trial's error, in the units of the table.
 
         Args:
             state: after the passes.
             error_ratios: factors (d,) by which actual errors exceed the standard deviations of the state's covariance.
         """
-        part = ErrorPart.of(self.in_table(state.covariance[0]) * np.outer(error_ratios, error_ratios))
+        part = ErrorPart.of(self.in_table_units(state.covariance[0]) * np.outer(error_ratios, error_ratios))
         return part.with_variance(np.maximum(part.variance, 0.0))
 
     def parts(self) -> tuple[Spend, ...]:
@@ -320,7 +322,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
             spends.append(Spend.gaussian(name, sensitivity, sensitivity / (self.mu * math.sqrt(share))))
         for at in range(len(self.schedule.before)):
             sensitivity = passes.CURVATURE_SENSITIVITY / self.n
-            sd = sensitivity / (self.mu * math.sqrt(self.schedule.each_curvature))
+            sd = sensitivity / (self.mu * math.sqrt(self.schedule.curvature_share))
             name = f"curvature {at + 1}, in units of its squared bound"
             spends.append(Spend.gaussian(name, sensitivity, sd))
         for at in range(self.schedule.histograms):
@@ -330,8 +332,8 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
 
     def facts(self) -> Facts:
         """Return the expected noise and share of clipped rows of the last pass, and the schedule."""
-        chosen = self._expected_bounds(self.expected, self.mu * math.sqrt(self.schedule.gradients[-1]))
-        lengths = self.frame.norms * np.abs(self.frame.residuals(self.expected.points)[0])
+        chosen = self._expected_bounds(self.expected_state, self.mu * math.sqrt(self.schedule.gradients[-1]))
+        lengths = self.frame.norms * np.abs(self.frame.residuals(self.expected_state.points)[0])
         return Facts(
             noise_sd=float(chosen.noise[0]),
             predicted_truncation_rate=float(np.mean(lengths > chosen.clipped.bounds[0])),
@@ -376,7 +378,7 @@ class GradientOutcome(Outcome):
     def bands(self) -> Bands | None:
         """Return intervals from a privacy part (noise, clipping, error of the Hessian) and a sampling part."""
         estimate = self.coefficients[0]
-        privacy = self.plan.left(self.state, self.plan.error_ratios)
+        privacy = self.plan.privacy_part(self.state, self.plan.error_ratios)
         return limits(estimate, privacy, self.plan.frame.sampling(self.state.points[0]))
 
     @cached_property

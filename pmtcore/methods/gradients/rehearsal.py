@@ -114,7 +114,7 @@ class RehearsedPlan(OfPublicData, ABC):
     def rehearse(self) -> tuple[np.ndarray, np.ndarray]:
         """Return errors (draws, d) over simulated rows and their covariances (draws, d, d), whitened."""
 
-    def in_table(self, covariance: np.ndarray) -> np.ndarray:
+    def in_table_units(self, covariance: np.ndarray) -> np.ndarray:
         """Return a covariance (d, d) of whitened coefficients in the units of the table."""
         return self.frame.to_table(self.frame.to_table(covariance).T)
 
@@ -122,7 +122,7 @@ class RehearsedPlan(OfPublicData, ABC):
     def squared_deviations(self) -> np.ndarray:
         """Return squares (draws, d) of errors in standard deviations of their covariance, over simulated rows."""
         errors, covariances = self.rehearse()
-        variances = np.stack([np.diag(self.in_table(covariance)) for covariance in covariances])
+        variances = np.stack([np.diag(self.in_table_units(covariance)) for covariance in covariances])
         return np.asarray(self.frame.to_table(errors) ** 2 / np.maximum(variances, 1e-300))
 
     @cached_property

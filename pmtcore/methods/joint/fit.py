@@ -275,7 +275,7 @@ class RefinedFit:
         before = self.before
         if isinstance(before, FirstFit) or self.pilot.own is not None:
             return before.gram_estimate, before.gram_error_scale
-        gram, error_scale = self._raised(before, before.gram_estimate), before.gram_error_scale
+        gram, error_scale = self._raised_gram(before, before.gram_estimate), before.gram_error_scale
         step, difference, variance = self._secant(before)
         entry = self.pilot.entry_variance
         return secant_update(gram, error_scale, step, difference, variance=variance, entry_variance=entry)
@@ -300,14 +300,14 @@ class RefinedFit:
         if isinstance(self.before, FirstFit) or self.pilot.own is not None:
             return self.pilot.gram_estimate
         deviations = max(SECANT_DEVIATIONS, math.sqrt(self.point.shape[1]))
-        return self._raised(self.before, self.before.least_raised_gram, deviations)
+        return self._raised_gram(self.before, self.before.least_raised_gram, deviations)
 
     def _secant(self, before: RefinedFit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the step (trials, d) between two gradients, their difference (trials, d), its variance (trials,)."""
         variance = before.score_variance + self.score_variance
         return self.point - before.point, before.score - self.score, variance
 
-    def _raised(self, before: RefinedFit, gram: np.ndarray, deviations: float = SECANT_DEVIATIONS) -> np.ndarray:
+    def _raised_gram(self, before: RefinedFit, gram: np.ndarray, deviations: float = SECANT_DEVIATIONS) -> np.ndarray:
         """Return a Gram matrix (trials, d, d) raised by the secant of the last two gradients."""
         step, difference, variance = self._secant(before)
         entry = self.pilot.entry_variance

@@ -92,12 +92,12 @@ class FirstPass:
         """
         return release_integer_moment(total, self.mu, self.n, self.ball.radius, source=source, trials=trials)
 
-    def part(self) -> Spend:
+    def spend(self) -> Spend:
         """Return the spend."""
         return Spend.gaussian("joint moment", moment_sensitivity(self.ball.radius, self.n), self.sigma)
 
     @property
-    def unit(self) -> np.ndarray:
+    def coefficient_units(self) -> np.ndarray:
         """Return the factors (d,) from standard errors of whitened coefficients to units of the table."""
         public = self.public
         known = public.m is None or public.around is not None
@@ -168,7 +168,7 @@ class SecondPass:
         """Return simulated releases of this pass, with counts drawn from their public expectation and zero scores."""
         counts, rng = None, np.random.default_rng(0)
         if not self.clip:
-            rows = np.broadcast_to(self.sizes.expected_tail_counts(self.n), (_REHEARSALS, self.sizes.many))
+            rows = np.broadcast_to(self.sizes.expected_tail_counts(self.n), (_REHEARSALS, self.sizes.bin_count))
             counts = poisson_counts(rows, rng) + self.counting_sd * rng.standard_normal(rows.shape)
         return Gradient(self, counts, self.bound(counts, _REHEARSALS), np.zeros((_REHEARSALS, self.sizes.d)))
 

@@ -170,7 +170,7 @@ class JointPlan(StatisticPlan[MomentAndRows]):
     def parts(self) -> tuple[Spend, ...]:
         """Return the spends: the joint moment; of a second pass the histogram, if any, and the clipped gradient."""
         metrics = [part for item in self.metrics for part in item.parts()]
-        return (self.first.part(), *metrics, *(part for item in self.gradients for part in item.parts()))
+        return (self.first.spend(), *metrics, *(part for item in self.gradients for part in item.parts()))
 
     def predicted(self) -> Prediction | None:
         """Predict the standard errors from noise, from sampling of least squares at n rows, and from clipping.
@@ -178,7 +178,7 @@ class JointPlan(StatisticPlan[MomentAndRows]):
         With one pass the noise part is ``s_B sigma/(sqrt(2) c) sqrt((S_xx^{-1})_jj)``; with more it is the posterior
         standard deviation of the filter over all passes.
         """
-        first, unit = self.first, self.first.unit
+        first, unit = self.first, self.first.coefficient_units
         sampling = unit / np.sqrt(first.n)
         if self.second is None:
             return Prediction(unit * first.sigma / np.sqrt(2) / first.ball.response_scale, sampling)

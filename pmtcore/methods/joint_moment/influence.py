@@ -106,7 +106,7 @@ class Influence(ABC):
     removed_moment: np.ndarray
 
     @abstractmethod
-    def spread(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def second_moments(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return ``mean w^2 (a'y)(a'y)' (b'y)^2`` (q, q) over public rows in sample."""
 
     @abstractmethod
@@ -125,11 +125,11 @@ class Influence(ABC):
         """Return mean (q,) and covariance (q, q) of the truncated part ``(1 - w)(a'y)(b'y)`` over left-out rows."""
         return np.zeros(len(a)), np.zeros((len(a), len(a)))
 
-    def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def tail_covariance(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the mean of ``(1 - w)^2 (a'y)(a'y)'(b'y)^2`` (q, q) over the tail beyond the public rows."""
         return np.zeros((len(a), len(a)))
 
-    def beyond_of(self, matrices: np.ndarray) -> np.ndarray:
+    def tail_variances(self, matrices: np.ndarray) -> np.ndarray:
         """Return means (q,) of ``((1 - w) y'J y)^2`` over the tail beyond the public rows."""
         return np.zeros(len(matrices))
 
@@ -198,12 +198,12 @@ class RowInfluence(Influence):
         return left_out_rows(self.inside, self.factor, self.constant)
 
     @cached_property
-    def cut(self) -> np.ndarray:
+    def clipped_fractions(self) -> np.ndarray:
         """Return ``1 - w`` of the left-out rows (m,)."""
         return np.asarray(1 - ball_weights(np.sum(self.left_out**2, axis=1), self.radius))
 
-    def spread(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """See :meth:`Influence.spread`."""
+    def second_moments(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """See :meth:`Influence.second_moments`."""
         return self.mean_square((self.inside @ a.T) * (self.weights * (self.inside @ b))[:, None])
 
     def mean_square(self, moves: np.ndarray) -> np.ndarray:
@@ -228,28 +228,28 @@ class RowInfluence(Influence):
 
     def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.residual_products`."""
-        influences = (self.left_out @ a.T) * (self.cut * (self.left_out @ b))[:, None]
+        influences = (self.left_out @ a.T) * (self.clipped_fractions * (self.left_out @ b))[:, None]
         mean = np.mean(influences, axis=0)
         if self.clusters is None:
             return mean, np.asarray(influences.T @ influences / self.m - np.outer(mean, mean))
         return mean, self.mean_square(influences - mean)
 
     @cached_property
-    def far(self) -> np.ndarray:
+    def far_directions(self) -> np.ndarray:
         """Return the directions (k, D) of the longest rows, scaled to the mean square truncated part."""
         lengths = np.linalg.norm(self.left_out, axis=1)
         tail = Tail.conservative(lengths, self.inside.shape[1], _TABLES_PER_EXTREME * self.n)
         mean_square = np.sum(np.maximum(tail.lengths**2 - self.radius**2, 0.0) ** 2 * tail.shares)
         return np.asarray(self.left_out[tail.rows] / lengths[tail.rows, None] * mean_square**0.25)
 
-    def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """See :meth:`Influence.beyond`."""
-        influences = (self.far @ a.T) * (self.far @ b)[:, None]
-        return np.asarray(influences.T @ influences / len(self.far))
+    def tail_covariance(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """See :meth:`Influence.tail_covariance`."""
+        influences = (self.far_directions @ a.T) * (self.far_directions @ b)[:, None]
+        return np.asarray(influences.T @ influences / len(self.far_directions))
 
-    def beyond_of(self, matrices: np.ndarray) -> np.ndarray:
-        """See :meth:`Influence.beyond_of`."""
-        return np.asarray(np.mean(_forms(self.far, matrices) ** 2, axis=0))
+    def tail_variances(self, matrices: np.ndarray) -> np.ndarray:
+        """See :meth:`Influence.tail_variances`."""
+        return np.asarray(np.mean(_forms(self.far_directions, matrices) ** 2, axis=0))
 
     def truncated_variances(self, matrices: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.truncated_variances`."""
@@ -267,18 +267,18 @@ class RowInfluence(Influence):
 
     def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.residual_moments`."""
-        influences = self.cut[:, None] * _forms(self.left_out, matrices)
+        influences = self.clipped_fractions[:, None] * _forms(self.left_out, matrices)
         return np.mean(influences, axis=0), np.var(influences, axis=0)
 
     @cached_property
     def residual_moment(self) -> np.ndarray:  # type: ignore[override]
         """See :class:`Influence`."""
-        return np.asarray(self.left_out.T @ (self.cut[:, None] * self.left_out) / self.m)
+        return np.asarray(self.left_out.T @ (self.clipped_fractions[:, None] * self.left_out) / self.m)
 
     @cached_property
     def removed_moment(self) -> np.ndarray:  # type: ignore[override]
         """See :class:`Influence`."""
-        return np.asarray(self.inside.T @ (self.cut[:, None] * self.inside) / self.m)
+        return np.asarray(self.inside.T @ (self.clipped_fractions[:, None] * self.inside) / self.m)
 
 
 def _symmetrized(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -313,30 +313,30 @@ class Moments(Influence):
             np.asarray(y.T @ (w[:, None] * y) / rows.m),
             _fourth(y * np.sqrt(w)[:, None]),
             rows.residual_moment,
-            _fourth(rows.left_out * np.sqrt(rows.cut)[:, None]),
-            _fourth(rows.far),
+            _fourth(rows.left_out * np.sqrt(rows.clipped_fractions)[:, None]),
+            _fourth(rows.far_directions),
             rows.removed_moment,
         )
 
     @cached_property
-    def _four(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _fourth_moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         after, lost, far = (
             _full_tensor(x, len(self.truncated_second))
             for x in (self.truncated_fourth, self.lost_fourth, self.far_fourth)
         )
         return after, lost, far
 
-    def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """See :meth:`Influence.beyond`."""
-        return _products(self._four[2], a, b)
+    def tail_covariance(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """See :meth:`Influence.tail_covariance`."""
+        return _products(self._fourth_moments[2], a, b)
 
-    def beyond_of(self, matrices: np.ndarray) -> np.ndarray:
-        """See :meth:`Influence.beyond_of`."""
-        return _squares(self._four[2], matrices)
+    def tail_variances(self, matrices: np.ndarray) -> np.ndarray:
+        """See :meth:`Influence.tail_variances`."""
+        return _squares(self._fourth_moments[2], matrices)
 
-    def spread(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """See :meth:`Influence.spread`."""
-        return _products(self._four[0], a, b)
+    def second_moments(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """See :meth:`Influence.second_moments`."""
+        return _products(self._fourth_moments[0], a, b)
 
     def weighted_mean_square(self, b: np.ndarray) -> float:
         """See :meth:`Influence.weighted_mean_square`."""
@@ -345,24 +345,24 @@ class Moments(Influence):
     def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.residual_products`."""
         mean = a @ self.residual_moment @ b
-        return mean, _products(self._four[1], a, b) - np.outer(mean, mean)
+        return mean, _products(self._fourth_moments[1], a, b) - np.outer(mean, mean)
 
     def product_covariance(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.product_covariance`."""
         forms = _symmetrized(a, b) * rest
         mean = np.einsum("qij,ij->q", forms, self.truncated_second)
-        mean_square = np.einsum("qij,ijkl,rkl->qr", forms, self._four[0], forms, optimize=True)
+        mean_square = np.einsum("qij,ijkl,rkl->qr", forms, self._fourth_moments[0], forms, optimize=True)
         return np.asarray(mean_square - np.outer(mean, mean))
 
     def truncated_variances(self, matrices: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.truncated_variances`."""
         mean = np.einsum("qij,ij->q", matrices, self.truncated_second)
-        return np.maximum(_squares(self._four[0], matrices) - mean**2, 0.0)
+        return np.maximum(_squares(self._fourth_moments[0], matrices) - mean**2, 0.0)
 
     def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.residual_moments`."""
         mean = np.einsum("qij,ij->q", matrices, self.residual_moment)
-        return mean, np.maximum(_squares(self._four[1], matrices) - mean**2, 0.0)
+        return mean, np.maximum(_squares(self._fourth_moments[1], matrices) - mean**2, 0.0)
 
 
 def _products(four: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -382,7 +382,7 @@ class GaussianInfluence(Influence):
     moment: np.ndarray  # expected moment (D, D)
     m: int = 0
 
-    def spread(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def second_moments(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return ``(a'Sa)(b'Sb) + 2 (a'Sb)(a'Sb)'``, by Isserlis' theorem."""
         cross = a @ self.moment @ b
         return np.asarray(a @ self.moment @ a.T * self.weighted_mean_square(b) + 2 * np.outer(cross, cross))

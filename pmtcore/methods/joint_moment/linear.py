@@ -148,7 +148,7 @@ class Fit:
     @cached_property
     def sampling(self) -> np.ndarray:
         """Return the sampling covariance (q, q): its shape from public rows, its size from the residual variance."""
-        shape = self.state.influence.spread(self.a, self.b)
+        shape = self.state.influence.second_moments(self.a, self.b)
         size = self.residual_variance / max(self.state.influence.weighted_mean_square(self.b), 1e-300)
         return np.asarray(shape * size / self.state.n)
 
@@ -157,7 +157,7 @@ class Fit:
         """Return the truncation covariance (q, q): the squared bias on public rows, and the variance of the bias."""
         mean, spread = self.state.influence.residual_products(self.a, self.b)
         rows = max(self.state.influence.m, 1)
-        beyond = self.state.influence.beyond(self.a, self.b)
+        beyond = self.state.influence.tail_covariance(self.a, self.b)
         return np.asarray(np.outer(mean, mean) + spread / rows + (spread + beyond) / self.state.n)
 
     @property

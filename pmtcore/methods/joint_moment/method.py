@@ -188,21 +188,21 @@ class MomentPlan(StatisticPlan[np.ndarray]):
     def influence(self) -> Influence:
         """Return the influence of sampling and truncation, from all public rows."""
         if self.rows is None:
-            return GaussianInfluence(self.expected)
+            return GaussianInfluence(self.expected_moment)
         rows = self.rows
         return RowInfluence(rows.inside, rows.factor, self.radius, self.n, self.public.clusters, rows.constant)
 
-    def shared(self) -> Influence:
+    def published_influence(self) -> Influence:
         """Return the influence that the record contains: public rows, their moments, or neither, by the parameters."""
         influence = self.influence
         return (
-            _shared(influence, self.parameters.public_rows, self.expected)
+            _shared(influence, self.parameters.public_rows, self.expected_moment)
             if isinstance(influence, RowInfluence)
             else influence
         )
 
     @cached_property
-    def expected(self) -> np.ndarray:
+    def expected_moment(self) -> np.ndarray:
         """Return the expected moment (D, D): that of left-out, truncated public rows."""
         if self.rows is None:
             m = self.public.m
@@ -217,7 +217,9 @@ class MomentPlan(StatisticPlan[np.ndarray]):
             return mean_difference_variance(self.n, self.public.m) * (1 + np.eye(self.dimension))
         truncated = self.rows.left_out * np.sqrt(ball_weights(self.rows.lengths**2, self.radius))[:, None]
         square = (truncated**2).T @ truncated**2 / self.rows.m
-        variance = np.maximum(square - self.expected**2, 1e-3 * square) * mean_difference_variance(self.n, self.rows.m)
+        variance = np.maximum(square - self.expected_moment**2, 1e-3 * square) * mean_difference_variance(
+            self.n, self.rows.m
+        )
         return np.asarray(np.maximum(variance, 1e-12 * np.max(variance)))  # the squared constant has variance 0
 
     @cached_property
@@ -260,7 +262,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
             share,
             self.sigma,
             relative_variance,
-            self.expected,
+            self.expected_moment,
             self.influence,
             self.n,
             self.public.m or 0,
@@ -273,13 +275,13 @@ class MomentPlan(StatisticPlan[np.ndarray]):
     def with_public(self, moments: np.ndarray) -> Combined:
         """Return moments (T, D, D) combined with the expected one, or unchanged where shrinkage is switched off."""
         return combine_moments(
-            moments, self.expected, self.prior, self.sigma, shrunk=self.parameters.shrinkage == "auto"
+            moments, self.expected_moment, self.prior, self.sigma, shrunk=self.parameters.shrinkage == "auto"
         )
 
     def predicted(self) -> Prediction | None:
         """Return predicted errors of the default regression, with the expected moment in place of the released one."""
-        weights = self.with_public(self.expected[None]).weights[0]
-        fit = self.regression(self.state(self.expected, weights))
+        weights = self.with_public(self.expected_moment[None]).weights[0]
+        fit = self.regression(self.state(self.expected_moment, weights))
         privacy, sampling, truncation = (np.sqrt(np.diag(p)) for p in (fit.privacy, fit.sampling, fit.truncation))
         prediction = Prediction(privacy, sampling, truncation)
         return prediction if self.rows is None else OF_JOINT_MOMENT.of(prediction, self.n, self.public.m)
@@ -314,7 +316,7 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
     @cached_property
     def _combined(self) -> Combined:
         moment = self.plan.with_public(self.statistic)
-        return replace(moment, moments=floor_moments(moment.moments, self.plan.expected, self.plan.sigma))
+        return replace(moment, moments=floor_moments(moment.moments, self.plan.expected_moment, self.plan.sigma))
 
     def state(self, trial: int = 0) -> State:
         """Return the moment of a trial, combined with the public one, with all that regressions and intervals need."""
@@ -341,13 +343,13 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
             features=plan.features,
             root=plan.root,
             noisy=self.statistic[0],
-            expected=plan.expected,
+            expected=plan.expected_moment,
             prior=plan.prior,
             sigma=plan.sigma,
             radius=plan.radius,
             n=plan.n,
             m=plan.public.m,
-            influence=plan.shared(),
+            influence=plan.published_influence(),
             spread=_spread(plan.public),
             guarantee=stated.as_dict(),
             shrunk=plan.parameters.shrinkage == "auto",
@@ -358,7 +360,7 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
     def _default_freedom(self) -> tuple[float, ...] | None:
         """Return the degrees of freedom of the default regression; ``None`` where the record has all public rows."""
         plan, influence = self.plan, self.plan.influence
-        shared = plan.shared()
+        shared = plan.published_influence()
         if not isinstance(influence, RowInfluence) or (isinstance(shared, RowInfluence) and shared.m == influence.m):
             return None
         fit = plan.regression(self.state())

@@ -134,7 +134,7 @@ class LocalPlan(OfPublicData, StatisticPlan[Any]):
         """Return the sum of ``x x'`` over the public rows (d, d)."""
         return np.asarray(self.rows.T @ self.rows)
 
-    def at(self, mu: float) -> LocalPlan:
+    def with_budget(self, mu: float) -> LocalPlan:
         """Return the same collection of moments at another budget: nothing else that is published depends on it.
 
         Raises:
@@ -143,9 +143,9 @@ class LocalPlan(OfPublicData, StatisticPlan[Any]):
         if self.configuration.scheme != "moments":
             raise ValueError("the radius of the whitened scheme depends on the budget; plan it anew")
         known = {name: vars(self)[name] for name in _OF_PUBLIC_ROWS if name in vars(self)}
-        return replace(self, mu=mu, configuration=replace(self.configuration, mu=mu)).knowing(**known)
+        return replace(self, mu=mu, configuration=replace(self.configuration, mu=mu)).with_cached(**known)
 
-    def knowing(self, **figures: object) -> LocalPlan:
+    def with_cached(self, **figures: object) -> LocalPlan:
         """Return the same plan with given values of cached properties of its public rows.
 
         Raises:
@@ -325,7 +325,7 @@ def _whitened(public: PublicData, n: int, budget: Budget, parameters: WhitenedPa
         public, n, budget.mu, parameters.randomizer, bound=parameters.response_bound, epsilon=pure
     )
     known = setup.whitened_rows(public)
-    return LocalPlan(public, n, budget.mu, made, parameters).knowing(rows=known.features, lengths=known.norms)
+    return LocalPlan(public, n, budget.mu, made, parameters).with_cached(rows=known.features, lengths=known.norms)
 
 
 def algorithm(number: int, *, id: str, summary: str, claim: PrivacyClaim, colour: str, printed: bool = False) -> Method:

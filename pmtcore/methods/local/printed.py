@@ -51,9 +51,9 @@ class PrintedLocalPlan(StatisticPlan[np.ndarray]):
     symbol: bool
     power: float = _DELTA_POWER
 
-    def at(self, mu: float) -> PrintedLocalPlan:
+    def with_budget(self, mu: float) -> PrintedLocalPlan:
         """Return the same collection at another budget."""
-        return dataclasses.replace(self, repaired=self.repaired.at(mu), mu=mu)
+        return dataclasses.replace(self, repaired=self.repaired.with_budget(mu), mu=mu)
 
     @property
     def noise_sds(self) -> np.ndarray:

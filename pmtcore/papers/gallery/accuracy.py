@@ -298,7 +298,7 @@ def _moments(
     seconds = upper_triangle(moments.gram_about(shift)) * isometric_scale(d)
     sums = np.concatenate([seconds, moments.cross_about(shift)])
     statistic = Private(sums / moments.count if printed else np.rint(sums / made.units()).astype(np.int64))
-    reports = np.vstack([by.at(mu).perturb(statistic, SeededNoise(seed, 1), 1).statistic for mu in mus])
+    reports = np.vstack([by.with_budget(mu).perturb(statistic, SeededNoise(seed, 1), 1).statistic for mu in mus])
     slopes = estimators.least_squares(*moments_from_reports(reports, d), (gram, m), n)
     return np.asarray(scales(public, shift, slopes)[:, None] * slopes)
 

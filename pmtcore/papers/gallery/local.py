@@ -216,10 +216,10 @@ def collected(
         server = plan if isinstance(plan, LocalPlan) else plan.repaired
         centre = (server.configuration.shift, len(setup.features(public)))
         distinct = sums[1].distinct(*centre) or PublicRows(server.rows)
-        server = server.knowing(gram=sums[1].gram(*centre), distinct=distinct)
+        server = server.with_cached(gram=sums[1].gram(*centre), distinct=distinct)
         plan = server if isinstance(plan, LocalPlan) else replace(plan, repaired=server)
     statistic = _measured(plan, rows, None if sums is None else sums[0], clipped=clipped)
-    outcomes = [plan.at(mu).perturb(statistic, SeededNoise(seed, 1), 1) for mu in mus]
+    outcomes = [plan.with_budget(mu).perturb(statistic, SeededNoise(seed, 1), 1) for mu in mus]
     return LocalOutcome(outcomes[0].plan, np.vstack([outcome.statistic for outcome in outcomes])).coefficients
 
 

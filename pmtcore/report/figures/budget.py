@@ -18,7 +18,7 @@ def spends(account: Account) -> go.Figure:
     """Draw the total mu after each spend, and the cap."""
     figure, total, totals = go.Figure(), 0.0, []
     for entry in account.entries:
-        total = math.hypot(total, entry.counted)
+        total = math.hypot(total, entry.counted_mu)
         totals.append(total)
     count = list(range(1, len(totals) + 1))
     figure.add_scatter(
