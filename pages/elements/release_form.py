@@ -7,12 +7,7 @@ from pages.elements.controls import control, pick
 from pages.elements.jobs import tell_spent
 from pages.elements.ledger_form import data_set
 from pages.elements.session import session
-from pages.elements.widgets import (
-    badge,
-    chart,
-    deployments,
-    show_error,
-)
+from pages.elements.widgets import badge, chart, deployments, show_error
 from pmtcore.accounting.budgets import only_responses
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label, ReleaseStatus

@@ -6,24 +6,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.elements import cautions, scripts
+from pages.elements import cautions, scripts, widgets
 from pages.elements.controls import control, pick
 from pages.elements.jobs import FOCUS
 from pages.elements.retrieved import show_retrieved
 from pages.elements.session import current_problem, prospect, session
-from pages.elements.widgets import (
-    badge,
-    chart,
-    deployments,
-    download,
-    download_table,
-    figure_first,
-    frame,
-    guarantee_line,
-    later,
-    picture,
-    strength_line,
-)
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label, ReleaseStatus
@@ -102,7 +89,7 @@ def show(release: Release, request: Request) -> None:
     left, right = st.columns([5, 2], gap="medium")
     with right:
         about(release, record)
-    with left, figure_first("coefficients"):
+    with left, widgets.figure_first("coefficients"):
         if release.names:
             coefficients(release, on_open_tables(release, request))
     free(release)
@@ -132,9 +119,9 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
     has_many = len(release.names) > MANY_LEVELS
     # All choices are in one line, so that the axis of the picture is on the first screen.
     a, b, c, *view_columns = st.columns([5, 3, 2, 4] if has_many else [5, 3, 2], vertical_alignment="bottom")
-    id = pick(later(a, "unit"), "coefficients-unit", units, words=lambda id: units[id].short)
-    order = pick(later(b, "order"), "coefficients-order", forest.ORDERS, "strength" if has_many else "table")
-    search = later(c, "search").text_input(**control("coefficients-search")) if has_many else ""
+    id = pick(widgets.later(a, "unit"), "coefficients-unit", units, words=lambda id: units[id].short)
+    order = pick(widgets.later(b, "order"), "coefficients-order", forest.ORDERS, "strength" if has_many else "table")
+    search = widgets.later(c, "search").text_input(**control("coefficients-search")) if has_many else ""
     unit = units[id]
     table = forest.table(release, unit)
     shown = forest.matching_rows(table, unit, search, order)
@@ -142,7 +129,7 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
     references, freedom = reference_levels(release.notes), forest.least_freedom(release)
     folded = forest.one_row_per_column(shown, unit, order)
     shows_all = len(shown) <= (MOST_COLUMNS if len(folded) == len(shown) else MANY_LEVELS)
-    view = "all" if shows_all else views(later(view_columns[0], "view"))
+    view = "all" if shows_all else views(widgets.later(view_columns[0], "view"))
     rows_drawn = folded.head(MOST_COLUMNS) if view == "columns" else shown
     rows = forest.for_all_effects(rows_drawn, unit, freedom)
     # The sentence is about a row of the picture, by the name of its coefficient.
@@ -150,11 +137,13 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
     spread = dict(zip(release.names, map(float, release.public.spread), strict=False))
     example = example_words(named, unit, references, release.public.zero_one, spread=spread, ordered=ordered)
     parts = release_words(release, unit.step == "spread")
-    st.markdown(f"{badge(label(release))} **{plain(example or parts)}**")
+    st.markdown(f"{widgets.badge(label(release))} **{plain(example or parts)}**")
     if len(shown):
         by_prior = forest.star_levels(rows, prior_levels(release.notes))
         figure = forest.multiples(shown, unit, freedom) if view == "levels" else forest.forest(by_prior, unit)
-        picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")
+        widgets.picture(
+            figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures"
+        )
         if reading_notes := [note for note in release.notes if kind_of(note) in _NOTES_ON_READING]:
             st.caption(plain(" ".join(reading_notes)))
         if list(by_prior["coefficient"]) != list(rows["coefficient"]):
@@ -162,8 +151,8 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
         if public_words := public_fit_words(table, release.public_rows):
             st.caption(plain(public_words))
         with st.expander("Table", icon=":material/table_rows:"):
-            frame(forest.displayed_table(shown, unit), f"Coefficients: {unit.words}")
-            download_table(forest.displayed_table(shown, unit), "coefficients-shown")
+            widgets.frame(forest.displayed_table(shown, unit), f"Coefficients: {unit.words}")
+            widgets.download_table(forest.displayed_table(shown, unit), "coefficients-shown")
     if example:
         st.markdown(plain(parts))
     about_picture(release, table, rows_drawn, order, remarks=remarks)
@@ -217,7 +206,7 @@ def error_parts(shown: pd.DataFrame, unit: forest.DisplayUnit) -> None:
     with st.expander("What the bands are made of", icon=":material/stacked_bar_chart:"):
         if parts_figure is not None:
             alt = "Standard errors from the privacy noise, from sampling and from truncation, apart"
-            picture(parts_figure, "parts", alt)
+            widgets.picture(parts_figure, "parts", alt)
         st.markdown("\n".join(f"- {plain(sentence)}" for sentence in coefficient_words(shown, unit)))
         st.caption(parts_words(shown, unit))
 
@@ -238,17 +227,17 @@ def standing(release: Release, record: ReleaseRecord) -> None:
     unprotected, mu = unprotected_words(release.guarantee.person.mu), release.guarantee.mu
     alarm = plain(disagreement_of(record))
     if release.standing is ReleaseStatus.SOUND and unprotected:
-        st.warning(f"{badge(Label.RELEASED)} {unprotected} {alarm}".strip(), icon=":material/warning:")
+        st.warning(f"{widgets.badge(Label.RELEASED)} {unprotected} {alarm}".strip(), icon=":material/warning:")
     elif release.standing is ReleaseStatus.SOUND and alarm:  # one box: whether figures may leave, and are of use
-        words = f"{badge(Label.RELEASED)} These figures may be published as far as privacy goes. {alarm}"
+        words = f"{widgets.badge(Label.RELEASED)} These figures may be published as far as privacy goes. {alarm}"
         st.warning(words, icon=":material/warning:")
     elif release.standing is ReleaseStatus.SOUND:
-        st.success(f"{badge(Label.RELEASED)} These figures may be published.", icon=":material/verified_user:")
+        st.success(f"{widgets.badge(Label.RELEASED)} These figures may be published.", icon=":material/verified_user:")
     else:
         reasons = "; ".join(release.standing_reasons)
         remarks = _counted(release), unprotected if mu else "", alarm
-        words = f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}. {' '.join(filter(None, remarks))}"
-        st.warning(words, icon=":material/science:")
+        words = f"A lab figure, not a release: {plain(reasons)}. {' '.join(filter(None, remarks))}"
+        st.warning(f"{widgets.badge(Label.LAB)} {words}", icon=":material/science:")
 
 
 def _counted(release: Release) -> str:
@@ -278,14 +267,16 @@ def about(release: Release, record: ReleaseRecord) -> None:
         lines.append(truncation_of(record))
     st.markdown("\n".join(f"- {line}" for line in lines))
     if release.guarantee.mu > 0:
-        strength_line(release.guarantee.person.mu)
+        widgets.strength_line(release.guarantee.person.mu)
         account = filed(release).account
         total = 0.0 if account is None else account.spent
         if total > release.guarantee.person.mu:
             st.markdown(unbroken(f"All releases of this data set: mu = {said(total)}. {strength(total).sentence}"))
     with st.expander("The guarantee", icon=":material/shield:"):
-        st.markdown(f"{plain(guarantee_line(release.guarantee, tables=False))}. {plain(release.guarantee.words)}")
-        deployments(release.guarantee.person.mu)
+        st.markdown(
+            f"{plain(widgets.guarantee_line(release.guarantee, tables=False))}. {plain(release.guarantee.words)}"
+        )
+        widgets.deployments(release.guarantee.person.mu)
     if st.button(**control("release-new")):
         session().begin_request()
         st.rerun()
@@ -299,16 +290,16 @@ def free(release: Release) -> None:
         lam = st.select_slider(**control("ridge-lam"), options=figures.penalties(release), format_func=said)
         alt = "Standardized coefficients along the ridge path"
         table = figures.ridge_path_table(release)
-        chart(
+        widgets.chart(
             figures.ridge_path(release, lam), "ridge-path", alt, table, label=kind, words=figures.ridge_words(release)
         )
         at_penalty = figures.at_penalty(release, lam)
-        frame(at_penalty, f"Coefficients at penalty {lam:g}")
+        widgets.frame(at_penalty, f"Coefficients at penalty {lam:g}")
     if "moment" in release.released:
         st.header("Second moment")
         alt = "Released second moment, entries over the root of their diagonals"
         figure, table = figures.moment(release), figures.moment_table(release)
-        chart(figure, "moment", alt, table, label=kind, words=figures.moment_words(release))
+        widgets.chart(figure, "moment", alt, table, label=kind, words=figures.moment_words(release))
 
 
 def downloads(release: Release, request: Request) -> None:
@@ -318,7 +309,7 @@ def downloads(release: Release, request: Request) -> None:
     for at, file in enumerate(release_files(release, request.as_dict(), as_filed)):
         if at % 4 == 0:
             columns = st.columns(4)
-        download(columns[at % 4], file)
+        widgets.download(columns[at % 4], file)
     with st.expander("The same on the command line", icon=":material/terminal:"):
         st.code(reproduce.command(as_filed.record), language="bash", wrap_lines=True)
         if first := reproduce.cap_command(as_filed.record):

@@ -12,14 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements import session as state
 from pages.elements.controls import at_first, control, segments
-from pmtcore.accounting.budgets import (
-    Budget,
-    Guarantee,
-    Neighbours,
-    neighbouring_tables,
-    person_note,
-    reporting_delta,
-)
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, neighbouring_tables, person_note, reporting_delta
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, Note, TableNote

@@ -8,15 +8,7 @@ import streamlit as st
 from pandas import DataFrame
 
 from pages.elements.controls import control, pick
-from pages.elements.widgets import (
-    ask_coefficient,
-    chart,
-    errors_shown,
-    figure_first,
-    frame,
-    number,
-    on_tables,
-)
+from pages.elements.widgets import ask_coefficient, chart, errors_shown, figure_first, frame, number, on_tables
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label

@@ -5,15 +5,7 @@ import streamlit as st
 from pages.elements import workflow_state
 from pages.elements.controls import control
 from pages.elements.session import curator, prospect
-from pages.elements.widgets import (
-    badge,
-    download_table,
-    frame,
-    keep_within,
-    on_tables,
-    picture,
-    study_label,
-)
+from pages.elements.widgets import badge, download_table, frame, keep_within, on_tables, picture, study_label
 from pmtcore.auditing import diagnostics
 from pmtcore.auditing.diagnostics import Diagnosis
 from pmtcore.base.escaping import markdown as plain

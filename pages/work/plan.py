@@ -5,25 +5,10 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.elements import cautions, retrieved, workflow_state
+from pages.elements import cautions, retrieved, widgets, workflow_state
 from pages.elements.controls import control, segments
 from pages.elements.live import progress, redrawn, work
 from pages.elements.session import prediction_curves, session
-from pages.elements.widgets import (
-    ask_coefficient,
-    badge,
-    below,
-    chart,
-    deployments,
-    epsilon_delta,
-    figure_first,
-    later,
-    number,
-    on_tables,
-    opened_on_demand,
-    strength_line,
-    take_along,
-)
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -71,14 +56,14 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
     """Draw the controls in one row; return method, coefficient and budget."""
     left, middle, right = st.columns([4, 2, 3])
     key = f"plan-method-{problem.public.family.id}"
-    id = later(left, "method").selectbox(
+    id = widgets.later(left, "method").selectbox(
         **control("plan-method", f"-{problem.public.family.id}"),
         options=curves.ids,
         format_func=option,
         on_change=taken_along_to_release,
         args=(key,),
     )
-    coefficient = ask_coefficient(later(middle, "coefficient"), problem, "plan-coefficient")
+    coefficient = widgets.ask_coefficient(widgets.later(middle, "coefficient"), problem, "plan-coefficient")
     return id, coefficient, ask_budget(right, on_change=taken_along_to_release, args=(key,))
 
 
@@ -91,11 +76,11 @@ def ask_budget(place: DeltaGenerator, **more: Any) -> float:
 
 def many(problem: Problem) -> None:
     """Draw what one budget gives on Explore, and the button that leads there."""
-    st.markdown(f"{badge(Label.PUBLIC)} {workflow_state.MOMENT_EXPLANATION}")
+    st.markdown(f"{widgets.badge(Label.PUBLIC)} {workflow_state.MOMENT_EXPLANATION}")
     left, right = st.columns(2, gap="large")
     mu = ask_budget(left)
     with right:
-        strength_line(mu)
+        widgets.strength_line(mu)
         st.caption(delta_line(problem, mu))
         if st.button(**control("plan-explore")):
             st.session_state.update({"explore-unit": "mu", "explore-mu": mu})
@@ -126,27 +111,29 @@ def page(problem: Problem) -> None:
     if TableNote.ONE_PUBLIC_LABEL in map(kind_of, problem.notes):  # the warning above says that no figure is meaningful
         return
     cautions.draw_few_rows(problem)  # before any promise
-    with figure_first("plan"):
+    with widgets.figure_first("plan"):
         id, coefficient, mu = ask(problem, curves)
         here = curves.at(id, mu)
-        below(st, "verdict").markdown(f"{badge(Label.PUBLIC)} {plain(verdict_of(problem.public, here))}")
+        widgets.below(st, "verdict").markdown(
+            f"{widgets.badge(Label.PUBLIC)} {plain(verdict_of(problem.public, here))}"
+        )
         left, right = st.columns([3, 2], gap="large")
     with left:
         alt = f"Predicted half-width of {coefficient} against the budget, all methods"
         note = "Predictions assume that private rows are like the public ones."
         drawn, table = figures.widths(curves.plans(), coefficient, mu, id), figures.table(curves.plans(), coefficient)
-        chart(drawn, "plan", alt, table, label=Label.PUBLIC, folded_note=note)
+        widgets.chart(drawn, "plan", alt, table, label=Label.PUBLIC, folded_note=note)
         if words := figures.below_words(curves.plans(), coefficient, id):
             st.caption(plain(words))
         if computing and curves.live:
             outlined = curves.all_outlined()
             redrawn(lambda: filling(curves, outlined), REDRAW_SECONDS)
-    with later(right, "answer"):
+    with widgets.later(right, "answer"):
         answer(problem, curves, here, coefficient, mu=mu)
     reverse(problem, curves, id, coefficient, mu=mu)
     would_be_retrieved(problem, mu)
-    deployments(mu)
-    take_along(reproduce.plan_again(problem.choices.as_dict(), problem.private.n, id, mu), "plan")
+    widgets.deployments(mu)
+    widgets.take_along(reproduce.plan_again(problem.choices.as_dict(), problem.private.n, id, mu), "plan")
 
 
 def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *, mu: float) -> None:
@@ -162,7 +149,7 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
         st.warning(nobody, icon=":material/warning:")
     other = narrowest_plan(curves.at_budget(mu), here)
     if other is not None:
-        st.markdown(f"{badge(Label.PUBLIC)} {plain(figures.narrower_words(here, other))}")
+        st.markdown(f"{widgets.badge(Label.PUBLIC)} {plain(figures.narrower_words(here, other))}")
         key = f"plan-method-{problem.public.family.id}"
         st.button(
             **control("plan-other"),
@@ -175,13 +162,13 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
         session().begin_request()
         st.switch_page("pages/work/release.py")
     # Below the button, which is then on the first screen of a projector.
-    strength_line(mu)
+    widgets.strength_line(mu)
     st.caption(delta_line(problem, mu))
 
 
 def delta_line(problem: Problem, mu: float) -> str:
     """Return the budget in the other units, at the delta that was typed or the default."""
-    delta = epsilon_delta(problem.private.n)
+    delta = widgets.epsilon_delta(problem.private.n)
     epsilon = Guarantee(mu, Neighbours.REPLACE_ONE, delta).epsilon
     return unbroken(
         f"rho = {rounded(Budget(mu).rho)}, epsilon = {rounded(epsilon)} at delta = "
@@ -193,7 +180,7 @@ def would_be_retrieved(problem: Problem, mu: float) -> None:
     """Draw, in an expander, the budget that would be retrieved on these tables."""
     if not retrieved.applies(problem):
         return
-    opened_on_demand(
+    widgets.opened_on_demand(
         unbroken(f"Retrieved budget at mu = {rounded(mu)}"),
         "plan-retrieved",
         "savings",
@@ -208,7 +195,7 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, *, mu: 
     start = curves.at(id, mu).default_half_width(j, LADDER[-1])
     with st.form("plan-reverse"):
         left, right = st.columns([2, 1], vertical_alignment="bottom")
-        width = number(
+        width = widgets.number(
             left,
             "plan-width",
             1e-12,
@@ -226,7 +213,7 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, *, mu: 
     # Stored, because the page is drawn again when the curves of other methods are ready.
     answered = st.session_state.get("plan-reversed")
     if answered is not None and answered[0] is curves and answered[1:4] == (id, coefficient, mu):
-        st.markdown(f"{badge(Label.PUBLIC)} {answered[4]}")
+        st.markdown(f"{widgets.badge(Label.PUBLIC)} {answered[4]}")
 
 
 with st.container(key="above-title"):
@@ -234,6 +221,6 @@ with st.container(key="above-title"):
 title.title("Plan")
 with choice:
     asked = segments("plan-for", {"one": "One regression", "many": "Many questions (Explore)"}, "one")
-on_tables(
+widgets.on_tables(
     page, lambda: st.caption("What a budget buys, from the public rows and the number of private ones alone: free.")
 )

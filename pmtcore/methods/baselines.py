@@ -17,19 +17,8 @@ from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.minimizer import LossSums, bytes_kept, row_pieces
 from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.methods import registry
 from pmtcore.methods.parameters import Parameters, penalty
-from pmtcore.methods.registry import (
-    Coefficients,
-    Mechanism,
-    Method,
-    Origin,
-    Outcome,
-    Plan,
-    Prediction,
-    StatisticPlan,
-    lab,
-    sound,
-)
 from pmtcore.public.bands import ErrorPart, limits, robust_part
 from pmtcore.public.moments import PublicData, back_transform, joint_rows, ridge_from_least_squares, whiten
 from pmtcore.public.shape import Shape
@@ -90,7 +79,7 @@ class NonPrivateParameters(Parameters):
 
 
 @dataclass(frozen=True)
-class PublicPlan(Plan):
+class PublicPlan(registry.Plan):
     """The public fit."""
 
     public: PublicData
@@ -99,22 +88,22 @@ class PublicPlan(Plan):
     # Sampling errors are summed over groups first.
     clusters_errors = True
 
-    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
+    def mechanism_on(self, rows: PrivateRows) -> registry.Mechanism:
         """Return the public fit in every trial.
 
         Guarantee: no private row is read.
         """
         fit, bands = self.public.coefficients, public_bands(self.public)
-        return lambda source, trials: Coefficients(np.tile(fit, (trials, 1)), bands=bands)
+        return lambda source, trials: registry.Coefficients(np.tile(fit, (trials, 1)), bands=bands)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return no spend: no private row is read."""
         return ()
 
-    def predicted(self) -> Prediction | None:
+    def predicted(self) -> registry.Prediction | None:
         """Return the sampling error of the public fit."""
         bands = public_bands(self.public)
-        return None if bands is None else Prediction(bands.privacy, bands.sampling)
+        return None if bands is None else registry.Prediction(bands.privacy, bands.sampling)
 
 
 def public_bands(public: PublicData) -> Bands | None:
@@ -142,7 +131,7 @@ def _glm_bands(public: PublicData) -> Bands:
 
 
 @dataclass(frozen=True)
-class NonPrivatePlan(StatisticPlan[np.ndarray]):
+class NonPrivatePlan(registry.StatisticPlan[np.ndarray]):
     """The fit without privacy."""
 
     public: PublicData
@@ -161,20 +150,20 @@ class NonPrivatePlan(StatisticPlan[np.ndarray]):
         """Return no spend: there is no guarantee."""
         return ()
 
-    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> Outcome:
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> registry.Outcome:
         """Return the exact fit in every trial.
 
         Guarantee: none.
         """
-        return Coefficients(np.tile(statistic.reveal(_LAB), (trials, 1)))
+        return registry.Coefficients(np.tile(statistic.reveal(_LAB), (trials, 1)))
 
 
-@Method(
+@registry.Method(
     id="public-only",
     title="Public fit alone",
     summary="The fit to the public data: spends nothing, and often hard to beat.",
-    origin=Origin("baseline"),
-    claim=sound("reads no private row", "baselines"),
+    origin=registry.Origin("baseline"),
+    claim=registry.sound("reads no private row", "baselines"),
     colour="#009E73",
     families=tuple(FAMILIES),
     task="any",
@@ -182,21 +171,21 @@ class NonPrivatePlan(StatisticPlan[np.ndarray]):
     role="public",
     at_first=True,
 )
-def _public_plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) -> Plan:
+def _public_plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) -> registry.Plan:
     return PublicPlan(public)
 
 
-@Method(
+@registry.Method(
     id="non-private",
     title="Without privacy",
     summary="The fit to the private rows: the figure every private method tries to reach.",
-    origin=Origin("baseline"),
-    claim=lab("no noise at all"),
+    origin=registry.Origin("baseline"),
+    claim=registry.lab("no noise at all"),
     colour="#888888",
     families=tuple(FAMILIES),
     task="any",
     needs_labels=False,
     role="reference",
 )
-def _non_private_plan(public: PublicData, n: int, budget: Budget, parameters: NonPrivateParameters) -> Plan:
+def _non_private_plan(public: PublicData, n: int, budget: Budget, parameters: NonPrivateParameters) -> registry.Plan:
     return NonPrivatePlan(public, parameters.lam)

@@ -23,15 +23,7 @@ from pmtcore.base.messages import (
 from pmtcore.base.numbers import rounded
 from pmtcore.base.steps import Steps
 from pmtcore.methods.parameters import Parameters
-from pmtcore.methods.registry import (
-    Method,
-    Plan,
-    Prediction,
-    method,
-    methods_for,
-    of_role,
-    recommended_method,
-)
+from pmtcore.methods.registry import Method, Plan, Prediction, method, methods_for, of_role, recommended_method
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import PublicData
 

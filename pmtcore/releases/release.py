@@ -9,17 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from pmtcore.accounting.budgets import (
-    MOST_ROWS,
-    MU_RANGE,
-    Budget,
-    Guarantee,
-    Unit,
-    checked_delta,
-    gaussian_mu,
-    pure_epsilon,
-    reporting_delta,
-)
+from pmtcore.accounting import budgets
 from pmtcore.base.exports import plain_json
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import (
@@ -70,15 +60,15 @@ class Request:
     """
 
     method: str
-    budget: Budget
+    budget: budgets.Budget
     parameters: Mapping[str, Any] = field(default_factory=dict)
     delta: float | None = None
     rows_per_person: int = 1
 
     def __post_init__(self) -> None:
-        whole_number_between("rows per person", self.rows_per_person, 1, MOST_ROWS)
+        whole_number_between("rows per person", self.rows_per_person, 1, budgets.MOST_ROWS)
         if self.delta is not None:
-            checked_delta(self.delta)
+            budgets.checked_delta(self.delta)
         entry = method(self.method)
         make_parameters(entry, self.parameters)
         # A method may be requested by the name that a paper gives it; the record has its id.
@@ -110,9 +100,9 @@ class Request:
         values = fields.get("parameters", {})
         if not isinstance(values, Mapping):
             raise InputError(ReleaseMessage.PARAMETERS_FORM)
-        budget = Budget(number_between("mu", fields["mu"], *MU_RANGE))
-        delta = None if fields.get("delta") is None else checked_delta(fields["delta"])
-        rows = whole_number_between("rows per person", fields.get("rows_per_person", 1), 1, MOST_ROWS)
+        budget = budgets.Budget(number_between("mu", fields["mu"], *budgets.MU_RANGE))
+        delta = None if fields.get("delta") is None else budgets.checked_delta(fields["delta"])
+        rows = whole_number_between("rows per person", fields.get("rows_per_person", 1), 1, budgets.MOST_ROWS)
         return cls(entry.id, budget, vars(make_parameters(entry, values)), delta, rows)
 
 
@@ -135,7 +125,7 @@ class Preview:
 
     method: Method
     parameters: Parameters
-    guarantee: Guarantee
+    guarantee: budgets.Guarantee
     facts: Facts
     names: tuple[str, ...]
     predicted: Prediction | None
@@ -143,7 +133,7 @@ class Preview:
     verdict: tuple[str, ...]
 
 
-def planned_guarantee(problem: Problem, request: Request) -> Guarantee:
+def planned_guarantee(problem: Problem, request: Request) -> budgets.Guarantee:
     """Return the guarantee of a release of this request; free, and no error is predicted."""
     return _guarantee(problem, request, _plan(problem, request)[2].mu)
 
@@ -174,7 +164,7 @@ def release(
     source: NoiseSource,
     watch: PassObserver | None = None,
     *,
-    stated: Guarantee | None = None,
+    stated: budgets.Guarantee | None = None,
     exact_figures_shown: bool | None = None,
 ) -> Release:
     """Run a method once without a ledger; a result that depends on private rows then has the status *lab*.
@@ -371,8 +361,8 @@ def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = ""
         unit.rows * plan.mu,
         entry.claim.neighbours.value,
         purpose,
-        pure_epsilon=unit.rows * pure_epsilon(plan.parts()),
-        gaussian_mu=unit.rows * gaussian_mu(plan.parts()),
+        pure_epsilon=unit.rows * budgets.pure_epsilon(plan.parts()),
+        gaussian_mu=unit.rows * budgets.gaussian_mu(plan.parts()),
         choices=problem.choices.as_dict(),
         unit=unit,
         by=by,
@@ -507,8 +497,10 @@ def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Pl
     if problem.unit is not None and plan.noise_by_place:
         raise InputError(ReleaseMessage.PLACES_SHARE_NOISE, method=entry.id)
     unit = _unit(problem, request)
-    if plan.mu * unit.rows > MU_RANGE[1]:
-        raise InputError(ReleaseMessage.PERSON_UNPROTECTED, rows=unit.rows, mu=plan.mu * unit.rows, limit=MU_RANGE[1])
+    if plan.mu * unit.rows > budgets.MU_RANGE[1]:
+        raise InputError(
+            ReleaseMessage.PERSON_UNPROTECTED, rows=unit.rows, mu=plan.mu * unit.rows, limit=budgets.MU_RANGE[1]
+        )
     return entry, parameters, plan
 
 
@@ -530,7 +522,7 @@ def _of_fit(problem: Problem, plan: Plan) -> tuple[str, ...]:
     return notes if pull is None else (*notes, pull.note)
 
 
-def _cautions(problem: Problem, entry: Method, guarantee: Guarantee) -> tuple[str, ...]:
+def _cautions(problem: Problem, entry: Method, guarantee: budgets.Guarantee) -> tuple[str, ...]:
     """Return warnings on a request, shown before the spend and in the record.
 
     They concern a delta of at least ``1/n``, which publishing one row in full would satisfy, and a method that on most
@@ -538,7 +530,7 @@ def _cautions(problem: Problem, entry: Method, guarantee: Guarantee) -> tuple[st
     """
     notes: tuple[str, ...] = ()
     if guarantee.mu > 0 and guarantee.delta * problem.private.n >= 1:
-        usual = reporting_delta(problem.private.n)
+        usual = budgets.reporting_delta(problem.private.n)
         notes += (Note(TableNote.LARGE_DELTA, delta=guarantee.delta, rows=problem.private.n, usual=usual),)
     family = problem.public.family
     if family.id in entry.behind_public_fit:
@@ -547,20 +539,20 @@ def _cautions(problem: Problem, entry: Method, guarantee: Guarantee) -> tuple[st
     return notes
 
 
-def guarantee_of_budget(problem: Problem, request: Request) -> Guarantee:
+def guarantee_of_budget(problem: Problem, request: Request) -> budgets.Guarantee:
     """Return the guarantee of a release that spends the whole budget of a request; nothing is planned."""
     return _guarantee(problem, request, request.budget.mu)
 
 
-def _guarantee(problem: Problem, request: Request, mu: float) -> Guarantee:
+def _guarantee(problem: Problem, request: Request, mu: float) -> budgets.Guarantee:
     """Return the guarantee of a request's method that spends this mu."""
-    delta = reporting_delta(problem.private.n) if request.delta is None else request.delta
-    return Guarantee(mu, method(request.method).claim.neighbours, delta, _unit(problem, request))
+    delta = budgets.reporting_delta(problem.private.n) if request.delta is None else request.delta
+    return budgets.Guarantee(mu, method(request.method).claim.neighbours, delta, _unit(problem, request))
 
 
-def _unit(problem: Problem, request: Request) -> Unit:
+def _unit(problem: Problem, request: Request) -> budgets.Unit:
     """Return the unit of protection: that of the table's identifier column, else the declared rows per person."""
-    return problem.unit or Unit(request.rows_per_person)
+    return problem.unit or budgets.Unit(request.rows_per_person)
 
 
 def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | None) -> tuple[str, ...]:

@@ -19,20 +19,8 @@ import pyarrow as pa
 from pmtcore.base.messages import InputError, Note, TableMessage, TableNote
 from pmtcore.glm.families import Family
 from pmtcore.public.moments import OTHER
-from pmtcore.tables import cells, schema
+from pmtcore.tables import cells, kinds, schema
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import (
-    CAPPED,
-    CODED,
-    DATES,
-    LEVELS,
-    ORDERS,
-    UNKNOWN,
-    WITH_UNKNOWN,
-    Kind,
-    as_kind,
-    number_format,
-)
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column
 
@@ -123,29 +111,29 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
         InputError: the column has no value, too many categories, or fewer than two.
     """
     declared = choices.levels.get(rule.name, ())
-    kind = as_kind(choices.kinds.get(rule.name, "level" if declared else rule.kind))
-    if kind in LEVELS:
+    kind = kinds.as_kind(choices.kinds.get(rule.name, "level" if declared else rule.kind))
+    if kind in kinds.LEVELS:
         counts = schema.frequencies(public)
-        if kind == WITH_UNKNOWN and (blank := _missing_count(public)):
-            counts = {**counts, UNKNOWN: counts.get(UNKNOWN, 0) + blank}
+        if kind == kinds.WITH_UNKNOWN and (blank := _missing_count(public)):
+            counts = {**counts, kinds.UNKNOWN: counts.get(kinds.UNKNOWN, 0) + blank}
         return _categories(rule.name, counts, choices, kind, decimal=decimal)
-    numbers = tuple(declared) if kind in (CODED, CAPPED) else ()
+    numbers = tuple(declared) if kind in (kinds.CODED, kinds.CAPPED) else ()
     values = schema.values(public, kind, decimal, name=rule.name, levels=numbers)
     if not np.any(np.isfinite(values)):
         empty = _missing_count(public) == len(public)
         raise InputError(TableMessage.EMPTY_COLUMN if empty else TableMessage.NOTHING_READ, column=rule.name, form=kind)
     notes = []
-    like = schema.example(_first_texts(public), kind, decimal) if number_format(kind) is not None else ""
+    like = schema.example(_first_texts(public), kind, decimal) if kinds.number_format(kind) is not None else ""
     median = float(np.nanmedian(values))
-    if kind == CODED and choices.missing == "public-median":
+    if kind == kinds.CODED and choices.missing == "public-median":
         notes.append(Note(TableNote.CODED_FILLED, column=rule.name, levels=numbers, number=median))
-    elif kind == CODED:
+    elif kind == kinds.CODED:
         notes.append(Note(TableNote.CODED, column=rule.name, levels=numbers))
-    elif kind == CAPPED:
+    elif kind == kinds.CAPPED:
         notes.append(Note(TableNote.CAPPED, column=rule.name, label=numbers[0]))
     if like:
         notes.append(Note(TableNote.WRITTEN, column=rule.name, example=like))
-    if kind in DATES:
+    if kind in kinds.DATES:
         notes.append(date_note(rule.name, kind))
     elif (identifier := schema.identifier_note(rule.name, values)) is not None:
         notes.append(Note(identifier, column=rule.name))
@@ -153,7 +141,7 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     lost = int(np.sum(np.isnan(readable))) - _missing_count(public)
     if lost > 0:
         cells_lost = TableNote.UNREADABLE_CELL if lost == 1 else TableNote.UNREADABLE_CELLS
-        form = f"number like {like}" if like else "date" if kind in DATES else "number"
+        form = f"number like {like}" if like else "date" if kind in kinds.DATES else "number"
         texts = Counter(
             text for text, gap in zip(_first_texts(public), np.isnan(readable), strict=True) if gap and text is not None
         )
@@ -164,8 +152,8 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
 
 def date_note(name: str, kind: str) -> Note:
     """Return the note on how the dates of a column are read."""
-    if kind in ORDERS:
-        return Note(TableNote.SLASHED_DATES, column=name, first=ORDERS[kind])
+    if kind in kinds.ORDERS:
+        return Note(TableNote.SLASHED_DATES, column=name, first=kinds.ORDERS[kind])
     return Note(TableNote.DATES, column=name)
 
 
@@ -185,11 +173,13 @@ def _missing_count(public: pa.ChunkedArray) -> int:
     return sum(cells.texts(chunk).null_count for chunk in public.chunks)
 
 
-def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind, *, decimal: str | None) -> Feature:
+def _categories(
+    name: str, counts: dict[str, int], choices: Choices, kind: kinds.Kind, *, decimal: str | None
+) -> Feature:
     """Return the feature of a categorical column: its public levels with two rows or more, if declared those alone."""
     declared = {cells.canonical_level(level) for level in choices.levels.get(name, ())}
-    if declared and kind == WITH_UNKNOWN:
-        declared.add(UNKNOWN)
+    if declared and kind == kinds.WITH_UNKNOWN:
+        declared.add(kinds.UNKNOWN)
     spellings = schema.levels_of_one_spelling(counts) if kind == "caseless" else []
     if kind == "caseless":
         declared = set(schema.merged_spellings(dict.fromkeys(sorted(declared), 1)))
@@ -220,7 +210,7 @@ def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind,
     levels = tuple(dict.fromkeys([*dummies, reference, *sorted(rare)]))
     known = levels if other_level is not None else tuple(level for level in levels if level not in rare)
     notes = [Note(TableNote.READ_ALIKE, column=name, levels=spellings)] if spellings else []
-    notes += [Note(TableNote.MISSING_AS_LEVEL, column=name, label=UNKNOWN)] if kind == WITH_UNKNOWN else []
+    notes += [Note(TableNote.MISSING_AS_LEVEL, column=name, label=kinds.UNKNOWN)] if kind == kinds.WITH_UNKNOWN else []
     return Feature(
         Column(name, kind, known), 0.0, tuple(dummies), frozenset(rare), other_level, reference, tuple(notes)
     )
@@ -263,7 +253,7 @@ class Coding:
     family: Family
     positive: str | None = None
     others: tuple[str, ...] | None = None
-    kind: Kind = "number"
+    kind: kinds.Kind = "number"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -288,7 +278,7 @@ def target_coding(
     positive: str | None,
     *,
     decimal: str | None = ".",
-    kind: Kind = "number",
+    kind: kinds.Kind = "number",
 ) -> Coding:
     """Return the rule for a target column.
 

@@ -25,15 +25,7 @@ from pmtcore.tables.dialect import Dialect, public_dialect
 from pmtcore.tables.limits import MAX_BYTES, MAX_CELLS
 from pmtcore.tables.queries import DeclaredSource, QuerySource
 from pmtcore.tables.schema import Schema
-from pmtcore.tables.sources import (
-    ArrowSource,
-    ManySource,
-    ParquetSource,
-    Source,
-    TextSource,
-    as_table,
-    frame_source,
-)
+from pmtcore.tables.sources import ArrowSource, ManySource, ParquetSource, Source, TextSource, as_table, frame_source
 from pmtcore.tables.streams import Place, decompress, decompressed_pieces, is_address, starts_with, without_keys
 
 if TYPE_CHECKING:

@@ -17,15 +17,10 @@ from pmtcore.base.bands import Bands
 from pmtcore.base.messages import Note, ReleaseNote
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.base.symmetric import upper_triangle
+from pmtcore.mechanisms import truncation
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
-from pmtcore.mechanisms.truncation import (
-    calibration_factor,
-    cross_sensitivity,
-    papers_moment_sensitivity,
-    truncation_rate,
-)
 from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import OfPublicData, Outcome, Prediction, StatisticPlan
@@ -52,7 +47,7 @@ def predicted_truncation(public: PublicData, root: np.ndarray, radius: float) ->
     """Return the share of public rows ``W x`` outside the radius; none without public rows."""
     if public.rows is None:
         return None
-    return truncation_rate(np.linalg.norm(public.rows[:, :-1] @ root.T, axis=1), radius)
+    return truncation.truncation_rate(np.linalg.norm(public.rows[:, :-1] @ root.T, axis=1), radius)
 
 
 @dataclass(frozen=True)
@@ -74,10 +69,10 @@ class TwoPartPlan(OfPublicData, StatisticPlan[np.ndarray]):
     def sigmas(self) -> tuple[float, float]:
         """Return ``2 R^2/(mu' n)`` and ``2 R Ry/(mu' n)`` with ``mu' = mu/sqrt(2)`` (A, Alg. 2 line 4)."""
         part = self.mu / math.sqrt(2)
-        c, factor = self.coordinates, calibration_factor("two parts", self.calibration)
+        c, factor = self.coordinates, truncation.calibration_factor("two parts", self.calibration)
         return (
-            sigma_for(papers_moment_sensitivity(c.radius, self.n), part) * factor,
-            sigma_for(cross_sensitivity(c.radius, c.response_radius, self.n), part)
+            sigma_for(truncation.papers_moment_sensitivity(c.radius, self.n), part) * factor,
+            sigma_for(truncation.cross_sensitivity(c.radius, c.response_radius, self.n), part)
             * (factor * self.response_noise_factor),
         )
 
@@ -131,9 +126,9 @@ class TwoPartPlan(OfPublicData, StatisticPlan[np.ndarray]):
         if self.calibration == "joint":
             return (Spend.gaussian("Gram matrix and cross moment, each over its noise", self.mu, 1.0),)
         c, (gram_sigma, cross_sigma) = self.coordinates, self.sigmas
-        cross = cross_sensitivity(c.radius, c.response_radius, self.n)
+        cross = truncation.cross_sensitivity(c.radius, c.response_radius, self.n)
         return (
-            Spend.gaussian("Gram matrix", papers_moment_sensitivity(c.radius, self.n), gram_sigma),
+            Spend.gaussian("Gram matrix", truncation.papers_moment_sensitivity(c.radius, self.n), gram_sigma),
             Spend.gaussian("cross moment", cross, cross_sigma),
         )
 

@@ -27,19 +27,8 @@ from pmtcore.methods.joint_moment.influence import MOST_TENSOR
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
+from pmtcore.report.figures import style
 from pmtcore.report.figures.coefficients import at_the_edge
-from pmtcore.report.figures.style import (
-    AFTER,
-    MOST_NAMED,
-    PRIVACY,
-    QUIET,
-    distinct_line,
-    finish,
-    finish_rows,
-    log_axis,
-    name_clearest,
-    rgba,
-)
 from pmtcore.report.rows import (
     BAND_OF_ALL,
     MOST_COLUMNS,
@@ -148,13 +137,13 @@ def forest(moment: Moment, fit: Regression, rows: pd.DataFrame, levels: Mapping[
             y=[called for called, is_one in zip(names, among, strict=True) if is_one],
             error_x=error_bars(low[among], value[among], high[among]),
             mode="markers",
-            marker={"color": AFTER, "size": 9, "symbol": symbol},
+            marker={"color": style.AFTER, "size": 9, "symbol": symbol},
             name=name,
         )
-    figure.add_vline(x=0, line={"color": QUIET})
+    figure.add_vline(x=0, line={"color": style.QUIET})
     at_the_edge(figure, value, low, high)
     figure.update_layout(showlegend=bool(wide.any()))
-    return finish_rows(figure, names, _axis(moment, [fit], levels))
+    return style.finish_rows(figure, names, _axis(moment, [fit], levels))
 
 
 def _axis(moment: Moment, fits: Collection[Regression], levels: Mapping[str, str] | None) -> str:
@@ -172,7 +161,7 @@ def _changed(moment: Moment, response: str, levels: Mapping[str, str] | None) ->
     return f"the chance that {label_event}" if label_event else ""
 
 
-def error_bars(low: Values, value: Values, high: Values, colour: str | None = AFTER) -> dict[str, Any]:
+def error_bars(low: Values, value: Values, high: Values, colour: str | None = style.AFTER) -> dict[str, Any]:
     """Return the error bar of values from one limit to the other; without a colour it has the theme's."""
     return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "color": colour}
 
@@ -222,12 +211,12 @@ def neighbours(
             mode="markers",
             name=name,
             customdata=part[["named"]].to_numpy(),
-            marker={"color": AFTER, "size": 10, "symbol": symbol, "line": {"width": 2}},
+            marker={"color": style.AFTER, "size": 10, "symbol": symbol, "line": {"width": 2}},
         )
-    figure.add_vline(x=0, line={"color": QUIET})
+    figure.add_vline(x=0, line={"color": style.QUIET})
     least, most = min(float(drawn["low"].min()), 0.0), max(float(drawn["high"].max()), 0.0)
     figure.update_xaxes(range=[least - _MARGIN * (most - least), most + _MARGIN * (most - least)])
-    return finish_rows(figure, names, f"correlation with {response}"), rows
+    return style.finish_rows(figure, names, f"correlation with {response}"), rows
 
 
 def event(response: str, levels: Mapping[str, str]) -> str:
@@ -518,11 +507,11 @@ def side_by_side(
             marker={"color": COLOURS[at % len(COLOURS)], "symbol": marks[at % len(marks)], "size": 9},
         )
         tables.append(with_noise[["coefficient", "value", "low", "high"]].assign(model=name))
-    figure.add_vline(x=0, line={"color": QUIET})
+    figure.add_vline(x=0, line={"color": style.QUIET})
     figure.update_layout(scattermode="group")
     joined = pd.concat(tables, ignore_index=True)
     names = list(dict.fromkeys(name for trace in figure.data for name in trace.y))
-    return finish_rows(figure, names, _axis(moment, fits.values(), levels), _LINE_SPACING * len(fits)), joined
+    return style.finish_rows(figure, names, _axis(moment, fits.values(), levels), _LINE_SPACING * len(fits)), joined
 
 
 def regression_table(fits: Mapping[str, Regression]) -> pd.DataFrame:
@@ -689,7 +678,7 @@ def heat(moment: Moment, partial: bool, columns: Collection[str] = ()) -> tuple[
     hover, numbered = "%{x}, %{y}: %{customdata}<extra></extra>", len(names) <= _MOST_NUMBERED
     figure = go.Figure()
     if np.any(within == 1):
-        shade = rgba(QUIET, 0.25)
+        shade = style.rgba(style.QUIET, 0.25)
         levels = hover.replace("%{customdata}", "levels of one column")
         figure.add_heatmap(
             z=within, x=names, y=names, colorscale=[[0, shade], [1, shade]], showscale=False, hovertemplate=levels
@@ -711,14 +700,14 @@ def heat(moment: Moment, partial: bool, columns: Collection[str] = ()) -> tuple[
         customdata=[hovers[i, j] for i, j in grey],
         mode="text" if numbered else "markers",
         marker={"symbol": "square", "opacity": 0, "size": 20},
-        textfont={"color": QUIET, "size": 10},
+        textfont={"color": style.QUIET, "size": 10},
         hovertemplate=hover,
         showlegend=False,
     )
     figure.update_xaxes(showgrid=False)
     figure.update_yaxes(autorange="reversed", showgrid=False)
     shown = pd.DataFrame(rows, columns=["first", "second", "value", "low", "high", "told"])
-    return finish(figure, "", "", 160 + 26 * len(names)), shown.rename(columns={"told": "clear of zero"})
+    return style.finish(figure, "", "", 160 + 26 * len(names)), shown.rename(columns={"told": "clear of zero"})
 
 
 def heat_words(moment: Moment, columns: Collection[str]) -> str:
@@ -744,7 +733,7 @@ def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
     figure = go.Figure()
     for row in sorted(rows, key=lambda row: -abs(row["value"]))[:_MOST_TIES]:
         ends = [row["first"], row["second"]]
-        colour = PRIVACY if row["value"] > 0 else "#D55E00"
+        colour = style.PRIVACY if row["value"] > 0 else "#D55E00"
         dash = "solid" if row["value"] > 0 else "dash"
         figure.add_scatter(
             x=[math.cos(angle[n]) for n in ends],
@@ -758,7 +747,7 @@ def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
         x=[math.cos(angle[n]) for n in names],
         y=[math.sin(angle[n]) for n in names],
         mode="markers",
-        marker={"size": 12, "color": QUIET},
+        marker={"size": 12, "color": style.QUIET},
         showlegend=False,
     )
     many = len(names) > _MOST_LEVEL
@@ -771,7 +760,7 @@ def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
         figure.update_yaxes(range=[-2, 2], scaleanchor="x")
     columns = ["first", "second", "value", "low", "high"]
     shown = pd.DataFrame([{c: row[c] for c in columns} for row in rows], columns=columns)
-    return finish(figure, "", "", 2 * _RADIUS if many else 560), shown
+    return style.finish(figure, "", "", 2 * _RADIUS if many else 560), shown
 
 
 def network_words(moment: Moment, lines: int) -> str:
@@ -833,10 +822,12 @@ def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
     names = [f"component {k + 1}" for k in range(len(variances.values))]
     error = error_bars(variances.bands.low, variances.values, variances.bands.high, None)
     places = np.arange(1, len(names) + 1)
-    figure = go.Figure(go.Bar(x=places, y=variances.values, error_y=error, marker={"color": AFTER}))
+    figure = go.Figure(go.Bar(x=places, y=variances.values, error_y=error, marker={"color": style.AFTER}))
     shown = pd.DataFrame(loadings, columns=names, index=moment.columns).reset_index(names="column")
     shares = pd.DataFrame([["share of variance", *variances.values]], columns=shown.columns)
-    return finish(figure, "principal component", "share of variance"), pd.concat([shares, shown], ignore_index=True)
+    return style.finish(figure, "principal component", "share of variance"), pd.concat(
+        [shares, shown], ignore_index=True
+    )
 
 
 def components_words(moment: Moment) -> str:
@@ -862,7 +853,7 @@ def _lines(moment: Moment, path: Path) -> list[tuple[int, str]]:
 
 def ridge_words(moment: Moment, path: Path) -> str:
     """Say what the penalty of a ridge path acts on, which lines are coloured, and what is shaded."""
-    many = len(_lines(moment, path)) > MOST_NAMED and path.bands is not None
+    many = len(_lines(moment, path)) > style.MOST_NAMED and path.bands is not None
     told = [ExploreWords.RIDGE_PATH, *[ExploreWords.COLOURED_LINES] * many]
     told += [ExploreWords.SHADED_PATH] * has_bands(moment, path)
     return " ".join(one.sentence() for one in told)
@@ -882,23 +873,23 @@ def paths(moment: Moment, path: Path, response: str, levels: Mapping[str, str] |
     """
     figure, by, drawn = go.Figure(), comparable_steps(moment), _lines(moment, path)
     for at, (j, name) in enumerate(drawn):
-        y, line = path.coefficients[:, j] * by[name], distinct_line(at)
+        y, line = path.coefficients[:, j] * by[name], style.distinct_line(at)
         hover = "%{fullData.name}: %{y:.3g} at penalty %{x:.3g}<extra></extra>"
         figure.add_scatter(x=path.lam, y=y, mode="lines", name=name, legendgroup=name, line=line, hovertemplate=hover)
     clear = None if path.bands is None else clarity(path.coefficients[0], path.bands[0][0], path.bands[1][0])
-    name_clearest(figure, None if clear is None else [float(clear[j]) for j, _ in drawn])
+    style.name_clearest(figure, None if clear is None else [float(clear[j]) for j, _ in drawn])
     for at, (j, name) in enumerate(drawn if has_bands(moment, path) else ()):
         edge = {"x": path.lam, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
         low, high = (limits[:, j] * by[name] for limits in path.bands or ())
         figure.add_scatter(y=high, legendgroup=name, **edge)
-        colour = rgba(distinct_line(at)["color"], 0.2)
+        colour = style.rgba(style.distinct_line(at)["color"], 0.2)
         figure.add_scatter(y=low, legendgroup=name, fill="tonexty", fillcolor=colour, **edge)
-    log_axis(figure, "x")
+    style.log_axis(figure, "x")
     if len(drawn) <= _MOST_NUMBERED:
         name_at_ends(figure, np.min(path.lam), np.max(path.lam))
     step = step_words([name for _, name in drawn], moment.labels)
     of = _changed(moment, response, levels) or response
-    return finish(figure, "penalty, features in steps of the other axis", f"change of {of}, for {step}", 420)
+    return style.finish(figure, "penalty, features in steps of the other axis", f"change of {of}, for {step}", 420)
 
 
 def name_at_ends(figure: go.Figure, first: float, last: float) -> None:
