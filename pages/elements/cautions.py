@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.elements.session import curator, session
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.messages import TableNote, kind_of
+from pmtcore.base.messages import PageWords, TableNote, kind_of
 from pmtcore.report.cautions import Caution, cautions, filled_gaps, rows_of_zeros
 from pmtcore.tables.findings import few_rows_note, unchosen_persons
 from pmtcore.tables.problem import Problem
@@ -19,10 +19,6 @@ DISCLOSING_OR_USELESS = (
 # These hold under every policy for gaps, since unknown text is not a gap.
 UNKNOWN_OUTCOME = (
     "A private row whose {outcome} is neither of the two counts as a row of zeros, and adds nothing to the fit."
-)
-UNKNOWN_TEXT = (
-    "A private row whose outcome or category no public row has may count as a row of zeros, and then adds nothing to "
-    "the fit."
 )
 
 
@@ -81,7 +77,4 @@ def draw_cautions(problem: Problem, biased: Sequence[str]) -> None:
         st.warning(plain(f"{words} One click on Data chooses it."), icon=":material/group:")
     has_texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)
     if has_texts and tables is not None and not tables.may_be_studied and not curator():
-        st.caption(
-            f"{UNKNOWN_TEXT} Whether there is any is a private figure: the guarantee covers no choice made after a "
-            "look at it."
-        )
+        st.caption(PageWords.UNKNOWN_TEXT.sentence())

@@ -14,6 +14,7 @@ from pages.elements.widgets import badge, budget_input, errors_shown, frame, gua
 from pmtcore.accounting.budgets import of_person
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import PageWords
 from pmtcore.base.numbers import plural
 from pmtcore.explore.confirm import combine_with_release, problem_of
 from pmtcore.explore.moment import Moment, with_public_rows
@@ -73,11 +74,7 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
         st.markdown(f"{badge(label)} {plain(figures.confirmed_words(rows))}")
         frame(figures.combined_table(rows), "The model confirmed: both releases together")
         return
-    st.markdown(
-        "A model found by searching is best released once more: a second release (`joint-pmt`) puts a further budget "
-        "on it alone, with new noise, and both are combined by their covariances. The rows are the same in both: this "
-        "narrows the noise, and does not correct for having searched."
-    )
+    st.markdown(PageWords.CONFIRM_ONCE_MORE.sentence())
     if state.tables is None:
         st.caption("It needs the private table: open it on the Data page.")
         return

@@ -30,6 +30,7 @@ from pages.elements.widgets import (
 from pages.elements.workflow_state import another_table
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import PageWords
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
@@ -272,10 +273,7 @@ def logistic(view: MomentView, fit: Regression) -> None:
     if view.with_rows is None and not view.moment.has_rows:
         view.with_rows = completed(view.moment)
         if view.with_rows is None:
-            st.caption(
-                "It uses public rows, and the record has none. Open its tables on Data, in the session that released "
-                "it: the public rows are then read on this machine, at no further cost."
-            )
+            st.caption(PageWords.LOGISTIC_NEEDS_TABLES.sentence())
             return
         st.rerun()  # the download of the record now offers them
     fitted = view.logistic(fit)
@@ -434,10 +432,7 @@ def _predict(view: MomentView, fit: Regression) -> None:
         if event and st.session_state.get("explore-logistic") and (view.with_rows or view.moment).has_rows:
             chance = view.logistic(fit).chance(view.moment.with_derived(values))
             st.markdown(f"{badge(view.label)} {plain(figures.logistic_chance_words(event, chance))}")
-    st.caption(
-        "Numbers start at the released means, categories at the level that the others are compared with: together "
-        "perhaps a rare mixture. Derived columns are computed."
-    )
+    st.caption(PageWords.PREDICTION_STARTS.sentence())
 
 
 def _values(view: MomentView, given: list[str]) -> dict[str, float]:

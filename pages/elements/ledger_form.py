@@ -12,7 +12,7 @@ from pages.elements.controls import control
 from pages.elements.session import current_problem, session
 from pages.elements.widgets import amount, errors_shown, show_error
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.messages import InputError, number_between, quoted_names
+from pmtcore.base.messages import InputError, PageWords, number_between, quoted_names
 from pmtcore.base.numbers import rounded, unbroken
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account
@@ -32,11 +32,6 @@ from pmtcore.report.strength import strength
 from pmtcore.tables.fingerprint import hash_cells
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table
-
-_STUDY_HELP = (
-    "Off: the spend is noted in this session alone. On: it is written to the ledger on this server, counts against the "
-    "cap of the data set you name, and has its report with a date. These tables are for study, so either is fine."
-)
 
 
 def server_ledger(*, make: bool = True) -> Ledger:
@@ -123,7 +118,9 @@ def _spend_plan(mu: float) -> SpendPlan | None:
     tables = session().tables
     if tables is None:
         return None
-    if tables.may_be_studied and not st.toggle(**control("ledger-study", value=False), help=_STUDY_HELP):
+    if tables.may_be_studied and not st.toggle(
+        **control("ledger-study", value=False), help=PageWords.LEDGER_OF_A_STUDY.sentence()
+    ):
         return SpendPlan()
     with before_spend():
         ledger = server_ledger()

@@ -12,6 +12,7 @@ from pages.elements import scripts, workflow_state
 from pages.elements.session import begun, named_tables, session
 from pages.elements.widgets import errors_shown
 from pmtcore.accounting.budgets import Budget
+from pmtcore.base.messages import PageWords
 from pmtcore.releases.release import Request
 from pmtcore.report.link import KNOBS, choices_of, demo_knobs, fields_of, number
 from pmtcore.tables.problem import common_columns
@@ -37,8 +38,7 @@ def restore() -> None:
         if is_new and not deleted:
             with _above():
                 st.info(
-                    "This page starts without tables: own tables stay in the page that they were opened in, and go "
-                    "with it. Open them here on Data. Reports of releases in the ledger are on Report and Budget.",
+                    PageWords.OWN_TABLES_ARE_GONE.sentence(),
                     icon=":material/info:",
                 )
                 st.page_link(

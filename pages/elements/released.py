@@ -14,7 +14,7 @@ from pages.elements.session import current_problem, prospect, session
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label, ReleaseStatus
-from pmtcore.base.messages import InputError, TableNote, kind_of
+from pmtcore.base.messages import InputError, PageWords, ReportWords, TableNote, kind_of
 from pmtcore.base.numbers import count, unbroken
 from pmtcore.base.numbers import rounded as said
 from pmtcore.base.release_record import ReleaseRecord
@@ -24,7 +24,7 @@ from pmtcore.report import reproduce
 from pmtcore.report.downloads import FiledRelease, filed_release, release_files
 from pmtcore.report.figures import coefficients as forest
 from pmtcore.report.figures import release as figures
-from pmtcore.report.rows import MANY_LEVELS, MOST_COLUMNS, PICKED_LEVEL_NOTE
+from pmtcore.report.rows import MANY_LEVELS, MOST_COLUMNS
 from pmtcore.report.statistics import disagreement_of, penalty_words, truncation_of
 from pmtcore.report.strength import strength, unprotected_words
 from pmtcore.report.words import (
@@ -157,10 +157,7 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
         st.markdown(plain(parts))
     about_picture(release, table, rows_drawn, order, remarks=remarks)
     if release.bands is None:
-        st.caption(
-            "There are no error bands for this method: part of its error is not known from public figures, the pull of "
-            "a penalty or of an iteration that is cut short. Methods that Plan lists have bands."
-        )
+        st.caption(PageWords.METHOD_WITHOUT_BANDS.sentence())
         return
     error_parts(rows_drawn, unit)
     leaning = leaning_words(table, unit)
@@ -176,7 +173,7 @@ def about_picture(
     if len(rows_drawn) < len(table):
         sentences.append(forest.note(table, rows_drawn))
     if not set(rows_drawn["coefficient"]) <= set(table["coefficient"]):
-        sentences.append(PICKED_LEVEL_NOTE.format(picked=forest.picked_by(order)))
+        sentences.append(ReportWords.PICKED_LEVEL.sentence(picked=forest.picked_by(order)))
     if words := penalty_words(release.facts.penalty, release.facts.prior_sd):
         sentences.append(f"{words} It can be changed on the page Data, among the choices of columns.")
     st.caption("\n".join(f"- {plain(sentence)}" for sentence in sentences if sentence))

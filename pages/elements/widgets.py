@@ -15,7 +15,7 @@ from pages.elements.controls import at_first, control, segments
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, neighbouring_tables, person_note, reporting_delta
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError, Note, TableNote
+from pmtcore.base.messages import InputError, Note, PageWords, TableNote
 from pmtcore.base.numbers import digits_in_columns, power_of_ten, unbroken, written_number
 from pmtcore.base.numbers import rounded as said
 from pmtcore.methods.registry import Method
@@ -249,10 +249,7 @@ def deployments(mu: float) -> None:
     with st.expander("Budgets of published deployments", icon=":material/compare_arrows:"):
         rows = beside_deployments(mu)
         st.dataframe(rows, hide_index=True, width="stretch", alt="Budgets of published deployments")
-        st.caption(
-            "As their publishers state them. Compare epsilon at the same delta and for the same unit; at delta 0 "
-            "Gaussian noise has no finite epsilon."
-        )
+        st.caption(PageWords.DEPLOYMENTS.sentence())
 
 
 def parameter_form(method: Method, key: str, starts: Mapping[str, Any] | None = None) -> dict[str, Any]:

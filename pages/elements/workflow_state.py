@@ -9,7 +9,7 @@ from pages.elements.session import session
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, PageWords
 from pmtcore.base.numbers import count, plural, rounded
 from pmtcore.glm.families import FAMILIES
 from pmtcore.methods.registry import method, recommended_method
@@ -142,15 +142,7 @@ def one_or_many() -> None:
         st.caption("One budget buys the coefficients of this fit. Each other fit of the same rows costs budget again.")
     with right:
         next_step("explore", "many questions, on Explore")
-        st.caption(MOMENT_EXPLANATION)
-
-
-# What one release on Explore gives.
-MOMENT_EXPLANATION = (
-    "One budget buys the second moment of all columns. Every linear regression, correlation and test is then free, "
-    "each with wider bands than a fit that is released alone. What the page Release releases cannot be explored "
-    "afterwards."
-)
+        st.caption(PageWords.ONE_MOMENT.sentence())
 
 
 def next_step(page: str, label: str) -> None:

@@ -13,7 +13,7 @@ from pmtcore.auditing.audits import TRIALS, AuditRecord, Sweep, latest_record, s
 from pmtcore.auditing.faults import FAULTS, wrong_shape
 from pmtcore.auditing.lower_bound import CONFIDENCE, Audit, audit
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, PageWords
 from pmtcore.base.numbers import percent
 from pmtcore.methods.registry import method, methods, recommended_method
 from pmtcore.papers.errata import ERRATA, words
@@ -77,10 +77,7 @@ def overview() -> None:
     )
     picture(figures.overview(current.audits), "audit-overview", "Lower bounds of all attacks as shares of the claim")
     frame(figures.overview_table(current.audits), "Audit of every method and planted fault")
-    st.caption(
-        "Mu proved: what the attack shows at least. Least mu refuted: the mu of the same method with less noise, from "
-        "which on the attack would have refuted its claim; the farther above the claim, the less a passed audit says."
-    )
+    st.caption(PageWords.AUDIT_COLUMNS.sentence())
     with st.expander("One method or fault in detail", icon=":material/search:"):
         ids = [*(entry.id for entry in methods()), *FAULTS]
         id = st.selectbox(**control("audit-detail"), options=ids, format_func=_named)
@@ -138,10 +135,7 @@ def one() -> None:
 def published() -> None:
     """Draw attacks on steps of papers C and D as printed, and on the sound methods."""
     st.header("Attacks on published steps")
-    st.markdown(
-        "Errata as attacks: each step as printed, on two neighbouring tables, and the sound method here on the same "
-        "tables."
-    )
+    st.markdown(PageWords.PUBLISHED_STEPS.sentence())
     if st.button(**control("audit-printed")):
         told = []
         for shape, name in ((1.0, "Noise of length Gamma(1), as printed (E8)"), (None, "Noise of length Gamma(d)")):
@@ -167,11 +161,7 @@ def errata() -> None:
 
 
 st.title("Audit")
-st.caption(
-    "A guarantee is a proof; an audit is an attack that could have refuted it. Two neighbouring tables are built to be "
-    "told apart as well as possible; how often the best test found is right proves that mu is at least so large. More "
-    "than was claimed refutes the claim; less than that does not prove it."
-)
+st.caption(PageWords.WHAT_AUDITS_SHOW.sentence())
 with errors_shown():
     overview()
     sweep()

@@ -9,6 +9,7 @@ from pages.elements.widgets import badge, chart, curator_may_show, errors_shown,
 from pmtcore.accounting.perturbed import BudgetSplit
 from pmtcore.auditing.comparison import grid
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import PageWords
 from pmtcore.base.numbers import rounded as said
 from pmtcore.base.private_rows import Curator
 from pmtcore.methods.perturbed.napp_public import FAMILIES
@@ -137,10 +138,7 @@ def selection() -> None:
 
 
 st.title("Retrieved budget")
-st.markdown(
-    "The budget of objective perturbation has two parts: the noise, and a reserve for how much one row can bend the "
-    "objective (the Jacobian). What the reserve does not need comes back."
-)
+st.markdown(PageWords.JACOBIAN_RESERVE.sentence())
 with errors_shown():
     if open_table() is not None:
         st.header("An example, at any curvature")
@@ -150,9 +148,7 @@ with errors_shown():
         numbers(planned, planned.at(planned.least * at))
         pictures(planned, at)
     st.info(
-        "As published, the retrieved amount is computed from the private fit, unpaid, with weights that depend on the "
-        "data: that is no guarantee. The method `napp-public` of this page takes the weights from the public fit, so "
-        "the amount is a public number.",
+        PageWords.RETRIEVED_AS_PUBLISHED.sentence(),
         icon=":material/info:",
     )
     selection()

@@ -12,7 +12,7 @@ from pages.elements.widgets import ask_coefficient, chart, errors_shown, figure_
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import SiteState
+from pmtcore.base.messages import PageWords, SiteState
 from pmtcore.base.numbers import plural, rounded, unbroken
 from pmtcore.releases.planning import methods_with_predictions
 from pmtcore.releases.release import Request
@@ -60,10 +60,7 @@ def creation(id: str, mu: float, sites: Sequence[Site]) -> Study | None:
     st.caption(unbroken(f"Method, budget and sites are those above: {option(id)}, mu = {rounded(mu)}."))
     public = st.file_uploader(**control("sites-public"))
     if public is None:
-        st.caption(
-            "Every site has this file too. With it a title and the target are asked, how many sites must answer and "
-            "how many may collude, and the study file is made."
-        )
+        st.caption(PageWords.STUDY_NEEDS_PUBLIC_FILE.sentence())
         return None
     left, right = st.columns(2)
     title = left.text_input(**control("sites-title"))
@@ -121,11 +118,7 @@ def steps(problem: Problem, id: str, mu: float, sites: Sequence[Site], *, study:
     """Draw the commands of coordinator and sites, for the study that was created or for the sites above."""
     sites = study.sites if study else sites
     st.header("Step by step")
-    st.markdown(
-        "A study runs from the command line, at each site beside its own table and ledger. The coordinator may be one "
-        "of the sites or somebody else, and has no private file. Step 4 listens on the coordinator's machine alone; a "
-        "web server before it gives the address and the certificate of step 5."
-    )
+    st.markdown(PageWords.STUDY_RUNS.sentence())
     words = _STEPS.format(
         program="python -m pmtcore",
         target=shlex.quote(study.choices.target if study else problem.public.target),

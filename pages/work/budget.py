@@ -15,6 +15,7 @@ from pages.elements.widgets import badge, chart, errors_shown
 from pmtcore.accounting.budgets import PERSON, Guarantee, compose
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import PageWords
 from pmtcore.base.numbers import join_names, plural, power_of_ten, rounded
 from pmtcore.base.roles import Action
 from pmtcore.ledger.log import Account
@@ -23,11 +24,6 @@ from pmtcore.releases.retrieval import retrieved_epsilon
 from pmtcore.report.figures import budget as figures
 from pmtcore.report.figures import release as tradeoff
 from pmtcore.report.ledger_words import balance, short_mark
-
-_HEAD = (
-    "Events: caps, spends and their results. Mark: the beginning of a digest of the whole log, which each report has "
-    "too. Keep it elsewhere: then no event can be removed unnoticed."
-)
 
 
 def account_page(account: Account) -> None:
@@ -119,7 +115,7 @@ def page() -> None:
     if checked["intact"] and checked["events"]:
         st.caption(
             f"The log is intact: {plural(checked['events'], 'event')}, mark {short_mark(checked['head'])}.",
-            help=_HEAD,
+            help=PageWords.LEDGER_COLUMNS.sentence(),
         )
     elif not checked["intact"]:
         st.error(f"The ledger is not what was written: {plain(checked['why'])}. Nothing can be spent on it.")

@@ -29,6 +29,7 @@ from pmtcore.auditing.comparison import (
     grid,
     rescaled_problem,
 )
+from pmtcore.base.messages import PageWords
 from pmtcore.base.private_rows import Curator
 from pmtcore.methods.registry import Method, methods_for, of_role, recommended_method
 from pmtcore.releases import job_slots
@@ -113,9 +114,7 @@ def _methods(problem: Problem, axis: str) -> list[str]:
         options=[entry.id for entry in entries],
         default=first or [entry.id for entry in entries[:1]],
         format_func=option,
-        help="The public fit is always drawn. 'lab' marks methods that are compared as published but not released. "
-        "NAPP-ERM, NAPP-VS and NAPP-VS+ fit another curve: they are on Retrieved budget, under Variable selection."
-        + (f" Listed: the methods that {AXES[axis]} change." if own else ""),
+        help=PageWords.COMPARED_METHODS.sentence() + (f" Listed: the methods that {AXES[axis]} change." if own else ""),
     )
     return [*chosen, *([of_role("public").id] if problem.public.labelled else [])]
 
@@ -186,10 +185,7 @@ def page(problem: Problem) -> None:
     left, right = figure_first("compare").columns([2, 3], gap="medium")
     with left:
         controls(problem, axis)
-        st.caption(
-            "Repeated releases of the same rows, for the lab: every figure is a distance to an exact fit. Nothing here "
-            "may be published, and no budget is spent."
-        )
+        st.caption(PageWords.COMPARED_IN_THE_LAB.sentence())
     with right:
         results(axis)
     recipe = runs.recipe() if runs.current_run() is not None else None

@@ -10,7 +10,7 @@ from pmtcore.auditing import diagnostics
 from pmtcore.auditing.diagnostics import Diagnosis
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, PageWords
 from pmtcore.base.numbers import rounded as said
 from pmtcore.base.private_rows import Curator
 from pmtcore.methods.facts import Facts
@@ -78,9 +78,7 @@ def page(problem: Problem) -> None:
         for diagnosis, kind in zip(shown, kinds, strict=True):
             st.markdown(f"{badge(kind)} {plain(truncation_words(diagnosis, radius))}")
     st.caption(
-        "A private fit inverts a noisy second moment. Noise is equally large everywhere and drowns directions in which "
-        "the data hardly vary. Whitening with the public moment makes directions about equally long, as far as there "
-        "are enough public rows."
+        PageWords.WHY_WHITENING.sentence()
         + ("" if curator() else " Figures after whitening are predicted from public rows; exact figures are private: ")
         + ("" if curator() else "switch them on in the sidebar.")
     )
@@ -146,10 +144,7 @@ def details(shown: list[Diagnosis], label: Label) -> None:
             frame(table, alt)
             if label is not Label.PRIVATE:
                 download_table(table, key)
-        st.caption(
-            "Norms are of the features alone, as the papers truncate them. Each method chooses its own radius, or "
-            "bound on gradients, from public rows: Plan and Release show what that one shortens."
-        )
+        st.caption(PageWords.NORMS_OF_FEATURES.sentence())
 
 
 st.title("Conditioning")

@@ -10,7 +10,7 @@ from pages.elements.controls import control
 from pages.elements.explore_release import linear, releasing
 from pages.elements.session import current_problem, session
 from pages.elements.widgets import errors_shown
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, PageWords
 from pmtcore.explore.moment import Moment
 from pmtcore.report.words import private_words
 
@@ -57,11 +57,7 @@ def earlier() -> None:
 st.title("Explore")
 record = parts.open_view()
 if record is None:
-    st.markdown(
-        "Release the second moment of all columns (all their means, variances and correlations, with noise) once; then "
-        "every linear question about them is free. What was released on the page Release cannot be explored: "
-        "this is another release, with a budget of its own."
-    )
+    st.markdown(PageWords.RELEASE_A_MOMENT.sentence())
     opening()
 else:
     with errors_shown():

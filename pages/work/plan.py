@@ -12,7 +12,7 @@ from pages.elements.session import prediction_curves, session
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import TableNote, kind_of
+from pmtcore.base.messages import PageWords, TableNote, kind_of
 from pmtcore.base.numbers import rounded, unbroken
 from pmtcore.methods.registry import of_role
 from pmtcore.releases.planning import LADDER, Curves, Planned, narrowest_plan, rows_for, verdict_of
@@ -76,7 +76,7 @@ def ask_budget(place: DeltaGenerator, **more: Any) -> float:
 
 def many(problem: Problem) -> None:
     """Draw what one budget gives on Explore, and the button that leads there."""
-    st.markdown(f"{widgets.badge(Label.PUBLIC)} {workflow_state.MOMENT_EXPLANATION}")
+    st.markdown(f"{widgets.badge(Label.PUBLIC)} {PageWords.ONE_MOMENT.sentence()}")
     left, right = st.columns(2, gap="large")
     mu = ask_budget(left)
     with right:

@@ -13,6 +13,7 @@ from pages.elements.ledger_form import SpendPlan, spend_form
 from pages.elements.persons import declared
 from pages.elements.session import of_open_tables, prospect, session
 from pages.elements.widgets import budget_input, errors_shown, number, on_tables, parameter_form
+from pmtcore.base.messages import PageWords
 from pmtcore.base.numbers import plural
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
@@ -129,10 +130,7 @@ def page(problem: Problem) -> None:
             # Over two columns: the longest name of a method is read to its end.
             chosen = form.method_choice(problem.public)
             if chosen != "joint-moment":
-                st.markdown(
-                    "This release answers one regression, and another one costs budget again. To ask many questions "
-                    "with one budget, release on :material/explore: **Explore** instead."
-                )
+                st.markdown(PageWords.ONE_REGRESSION.sentence())
             left, middle = st.columns([5, 6], gap="medium")
         with left:
             asked = ask(problem, chosen)
@@ -144,13 +142,7 @@ def page(problem: Problem) -> None:
                 form.cost(asked[1], problem.private.n)
             with right:
                 confirm(problem, *asked, biased)
-    st.caption(
-        "A rehearsal on rows that anybody may study: nothing here is published. On your own tables a release spends "
-        "budget permanently."
-        if state.is_study
-        else "A release spends budget permanently. Everything up to the button costs nothing, and shows only public "
-        "things, such as the number of rows."
-    )
+    st.caption(PageWords.REHEARSAL.sentence() if state.is_study else PageWords.RELEASE_SPENDS.sentence())
     cautions.draw_cautions(problem, biased)
     if asked is not None:
         form.expected(asked[1])

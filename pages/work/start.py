@@ -8,6 +8,7 @@ from pages.elements.widgets import badge, picture
 from pmtcore.auditing.opening_picture import FIRST_BUDGET, stored_opening
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import PageWords
 from pmtcore.base.numbers import rounded, unbroken
 from pmtcore.report.figures import opening as figures
 from pmtcore.report.strength import strength
@@ -47,8 +48,4 @@ with st.container(key="start"):
         )
     with narrow:
         picture(figures.errors(shown, mu), "start-errors", "Width of the typical band against the budget")
-st.caption(
-    "Synthetic rows: 5,000 private, 200 public. What it needs: a private table, a little public data about the same "
-    "population (or only a published second moment), and a budget. "
-    "Known tables and the demo are for study: only a release from your own tables can be published."
-)
+st.caption(PageWords.KNOWN_TABLES.sentence())

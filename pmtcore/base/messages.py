@@ -482,5 +482,13 @@ class ExploreWords(Message):
     """What Explore says of regressions from a released moment."""
 
 
+class PageWords(Message):
+    """What the pages explain beside their controls and pictures."""
+
+
+class ReportWords(Message):
+    """What reports and pictures explain of their figures."""
+
+
 class Phrase(Message):
     """Parts of sentences about plans, runs and spends."""

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 from pmtcore.accounting.budgets import Neighbours, neighbouring_tables, of_person, only_responses, person_note, unit_of
+from pmtcore.base.messages import ReportWords
 from pmtcore.base.numbers import join_names, power_of_ten, rounded
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.methods.registry import method
@@ -18,8 +19,7 @@ _PARTS = {"privacy": "the noise for privacy", "sampling": "sampling", "truncatio
 _EXACT_FIGURES = {
     True: "Exact private figures were switched on for a curator before this release: they are outside the guarantee.",
     False: "Exact private figures were not switched on in the session that made this release.",
-    None: "This program can show exact private figures to a curator before a release; this record does not say whether "
-    "somebody switched them on.",
+    None: ReportWords.EXACT_FIGURES_UNKNOWN.sentence(),
 }
 _BLANK_CHARACTERS = 40  # letters of a line to be filled in by hand
 _ANSWERS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))

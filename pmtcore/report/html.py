@@ -21,6 +21,7 @@ from pmtcore.accounting.budgets import Neighbours, of_person, only_responses, pe
 from pmtcore.auditing.audits import latest_record
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import plain_json
+from pmtcore.base.messages import ReportWords
 from pmtcore.base.numbers import percent, plural, power_of_ten, rounded, unbroken, with_equal_decimals
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import START_CAP
@@ -419,7 +420,7 @@ def _anchors(record: ReleaseRecord) -> str:
         every = [one | {"this release at that delta": epsilon} for one in every]
     rows = [*[mine] * (g["mu"] > 0), *(tuple(_unbroken_number(text) for text in one.values()) for one in every)]
     beside = table("This budget beside those of published deployments", tuple(every[0]), rows)
-    return beside + f'<p class="note">{_RELATIONS}</p>' * (relation is Neighbours.REPLACE_ONE)
+    return beside + f'<p class="note">{ReportWords.RELATIONS.sentence()}</p>' * (relation is Neighbours.REPLACE_ONE)
 
 
 def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
@@ -463,7 +464,8 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     head = ("coefficient", *steps_of, "for one unit", "95 % band", *times, *(f"{part} sd" for part in parts))
     left_out = few_words([name for name in record["coefficients"] if name in bands and name != INTERCEPT])
     step = step_words(record["coefficients"], zero_one)
-    picture = f'<p class="note">{escape(_PER_STEP.format(step=step))} {left_out}</p>{forest(record)}' if drawn else ""
+    note = f"{escape(ReportWords.PER_STEP.sentence(change=step))} {left_out}"
+    picture = f'<p class="note">{note}</p>{forest(record)}' if drawn else ""
     return (
         f"<h2>Coefficients</h2>\n{picture}",
         table(f"{_IN_UNITS}{f'. A step: {step}' if drawn else ''}", head, rows)
@@ -509,19 +511,10 @@ def _rounded_to_one(ratio: float, written: str) -> bool:
     return re.fullmatch(r"1(\.0+)?", written) is not None and abs(ratio - 1) > _EQUAL_TOLERANCE
 
 
-_PER_STEP = (
-    "Change for {step}, by the public rows, so that features can be compared. The numbers, and the change for one "
-    "unit of the feature, are under All coefficients."
-)
 _NOT_APPLICABLE = "\N{EN DASH}"  # the intercept has no step, and its exponential is no ratio
 _IN_UNITS = (
     "Standard errors by part are for one unit of the feature. The 95 % band is that of all parts together: its "
     "half-width is the root of the sum of their squares, times a quantile of Student's distribution above 1.96"
-)
-_RELATIONS = (
-    "This release is stated under replace-one: a row replaced is one removed and one added. Where a deployment states "
-    "epsilon for one row removed or added, its epsilon under replace-one is up to twice as large, and its delta up to "
-    "1 + e^epsilon times: for a comparison, double its epsilon."
 )
 _NO_LEDGER = "This report was made without a ledger: what was released from these rows before is not known here."
 

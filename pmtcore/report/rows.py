@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from pmtcore.base.distributions import student
+from pmtcore.base.messages import ReportWords
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.formula import category
 
@@ -15,11 +16,6 @@ MANY_LEVELS = 20
 _LEVEL_STEP, _ZERO_ONE_STEP = "a category: against the reference", "0 or 1: from 0 to 1"
 # Columns that a chart draws at first: more cannot be read.
 MOST_COLUMNS = 40
-# What a reader of such a row should know.
-PICKED_LEVEL_NOTE = (
-    "Of each column of categories only the level with the {picked} effect is drawn. Its band, marked apart and "
-    "wider than in the table, holds for all levels of the column together (95 %, Bonferroni), whichever was picked."
-)
 # What a picture calls the band of a row that was picked among several.
 BAND_OF_ALL = "95 % for all levels of its column together"
 # The level of every band.
@@ -151,7 +147,8 @@ def few(names: Sequence[str], clarity: np.ndarray) -> list[tuple[int, str]]:
 def few_words(names: Sequence[str]) -> str:
     """Say what such a picture leaves out; empty where it has every coefficient."""
     many = len({source(name) for name in names})
-    notes = [PICKED_LEVEL_NOTE.format(picked="clearest")] if many < len(names) and len(names) > MANY_LEVELS else []
+    folded = many < len(names) and len(names) > MANY_LEVELS
+    notes = [ReportWords.PICKED_LEVEL.sentence(picked="clearest")] if folded else []
     if many > MOST_COLUMNS:
         notes.append(f"Of {many} columns the picture has the {MOST_COLUMNS} with the clearest effects, the tables all.")
     return " ".join(notes)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.messages import ReleaseNote
+from pmtcore.base.messages import ReleaseNote, ReportWords
 from pmtcore.base.numbers import join_names, percent, rounded, unbroken
 from pmtcore.public.moments import INTERCEPT
 
@@ -161,11 +161,7 @@ def off_centre_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> st
         aside = np.abs(value - (low + high) / 2) > _VISIBLE_SHIFT * (high - low)
     if not np.any(aside):
         return ""
-    return (
-        "Quote the value with its band. The value estimates the fit to the private rows; the band is for the "
-        "coefficient of the population and weighs private and public rows for it. So the value is inside its band, but "
-        "not always in the middle."
-    )
+    return ReportWords.QUOTE_WITH_BAND.sentence()
 
 
 def farthest_from_public(names: Sequence[str], public_fit: np.ndarray, low: np.ndarray, high: np.ndarray) -> list[str]:

@@ -11,7 +11,7 @@ from pmtcore.accounting.budgets import Unit
 from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import Diagnosis, Direction
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import Note, Phrase, TableNote, kind_of
+from pmtcore.base.messages import Note, Phrase, ReportWords, TableNote, kind_of
 from pmtcore.base.numbers import join_names, percent, plural, rounded, with_equal_decimals
 from pmtcore.methods.registry import Prediction, method, of_role
 from pmtcore.public.bands import Z95
@@ -85,18 +85,12 @@ def conditioning_words(diagnosis: Diagnosis, scaled: float = math.nan) -> list[s
         scaled: condition number once every column has the same length; NaN where it is unknown.
     """
     if not np.any(diagnosis.before.eigenvalues > 0):
-        return [
-            "Every row counts as a row of zeros: no cell of some column could be read. Data compares both tables for "
-            "the curator's eyes."
-        ]
+        return [ReportWords.ALL_ROWS_EMPTY.sentence()]
     before = _ratio(diagnosis.before.kappa)
     after = None if diagnosis.after is None else _ratio(diagnosis.after.kappa)
     first = f"Before whitening: condition number {rounded(before**2)}."
     if math.isinf(before):
-        first = (
-            "Before whitening: some direction has no length at all. The features are collinear, and without whitening "
-            "noise decides."
-        )
+        first = ReportWords.NO_LENGTH.sentence()
     elif before > _ROUND * _ratio(scaled):
         first = f"{first} Units make most of it: with all columns scaled to one length it is {rounded(scaled)}."
     if diagnosis.after is None or after is None:

@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.elements import cautions, workflow_state
+from pages.elements import cautions
 from pages.elements.session import _known_previews, _public_sides, named_tables, prepared
 from pmtcore.accounting.budgets import Budget, reporting_delta
+from pmtcore.base.messages import PageWords
 from pmtcore.base.numbers import rounded, unbroken
 from pmtcore.methods.registry import methods
 from pmtcore.releases.release import Request, preview
@@ -464,7 +465,7 @@ def test_many_questions_are_led_to_explore_before_a_budget_is_spent(app):
     assert {"Next: one regression", "Next: many questions, on Explore"} <= set(labels)
     go(app, "plan")
     app.segmented_control(key="plan-for").set_value("many").run()
-    assert workflow_state.MOMENT_EXPLANATION in words(app) and not app.get("plotly_chart")
+    assert PageWords.ONE_MOMENT.sentence() in words(app) and not app.get("plotly_chart")
     app.select_slider(key="plan-mu").set_value(0.5).run()
     app.button(key="plan-explore").click().run()
     assert app.title[0].value == "Explore" and app.number_input(key="explore-mu").value == 0.5

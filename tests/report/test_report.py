@@ -24,7 +24,7 @@ from pmtcore.auditing.comparison import Comparison, rescaled_problem
 from pmtcore.base.distributions import student
 from pmtcore.base.exports import PrivateFigureError
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import InputError, ReleaseNote
+from pmtcore.base.messages import InputError, ReleaseNote, ReportWords
 from pmtcore.base.numbers import rounded, with_equal_decimals
 from pmtcore.base.private_rows import Curator, Private
 from pmtcore.cli.main import main
@@ -486,7 +486,7 @@ def test_a_picture_of_very_many_columns_has_the_clearest():
     assert len(rows.few(names[:30], clear[:30])) == 30 and not rows.few_words(names[:30])
     levels = [f"town={k}" for k in range(30)]
     assert rows.few(levels, clear[:30]) == [(29, "town=29 (clearest of 30 effects)")]
-    assert rows.few_words(levels) == rows.PICKED_LEVEL_NOTE.format(picked="clearest")
+    assert rows.few_words(levels) == ReportWords.PICKED_LEVEL.sentence(picked="clearest")
 
 
 def test_bands_of_picked_effects_hold_for_all_of_their_column():

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from pmtcore.base.messages import ReportWords
 from pmtcore.base.numbers import join_names as english
 from pmtcore.base.numbers import rounded as said
 from pmtcore.methods.registry import method
@@ -22,11 +23,6 @@ _SMALLEST_MULTIPLE, _LARGEST_MULTIPLE = 0.7, 5.0
 _BUDGET_AXIS = (LADDER[0] / 1.1, LADDER[-1] * 1.1)
 # Mark behind a method in the legend whose half-widths omit a part of the error.
 _INCOMPLETE_MARK = " *"
-# What a reader of the band should know.
-_BAND_NOTE = (
-    "Shaded: where eight of ten such releases came out on other, real tables, for the typical coefficient; for a "
-    "single one seven of ten did. Lines and band are smoothed: a larger budget never has a wider one."
-)
 # Pixels above the picture: five lines of a legend.
 _LEGEND = 100
 # Pixels of an entry there, as the longest title needs up to its comma: a phone has one a line, wide screens two.
@@ -181,7 +177,7 @@ def below_words(plans: Sequence[Planned], coefficient: str, chosen: str = "") ->
         sentences.append("* A lower bound: what truncation adds to the error of these methods is not predicted.")
     mine = [plan for plan in plans if plan.method == chosen and plan.prediction.total_interval is not None]
     if len(mine) > 1 and chosen not in wide:
-        sentences.insert(0, _BAND_NOTE)
+        sentences.insert(0, ReportWords.OUTCOMES_SHADED.sentence())
     return " ".join(sentences)
 
 

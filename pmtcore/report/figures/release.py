@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.accounting.budgets import attacker_power, detected_percent
+from pmtcore.base.messages import ReportWords
 from pmtcore.base.numbers import percent
 from pmtcore.base.numbers import rounded as said
 from pmtcore.methods.facts import Facts, Passes
@@ -280,10 +281,7 @@ def moment(release: Release) -> go.Figure:
 
 def moment_words(release: Release) -> str:
     """Say how to read the picture of a moment."""
-    return (
-        "Each entry is over the root of its two diagonal entries: 1 (blue) where two columns move together, -1 (red) "
-        "where they move against each other. The table and the download have the entries themselves."
-    )
+    return ReportWords.ENTRIES_SCALED.sentence()
 
 
 def moment_table(release: Release) -> pd.DataFrame:
