@@ -11,12 +11,12 @@ from pmtcore.papers.lesson_texts import Lesson
 _IN_A_ROW = 4  # cards, on a wide screen
 
 
-def lesson_cards(lessons: Sequence[Lesson], go: Callable[[str], None]) -> None:
+def lesson_cards(lessons: Sequence[Lesson], open_lesson: Callable[[str], None]) -> None:
     """Draw one card for each lesson: its initial picture, its question, and a button that covers the card.
 
     Args:
         lessons: all lessons.
-        go: opens the lesson of an id.
+        open_lesson: opens the lesson of an id.
     """
     for start in range(0, len(lessons), _IN_A_ROW):
         row = lessons[start : start + _IN_A_ROW]
@@ -28,7 +28,7 @@ def lesson_cards(lessons: Sequence[Lesson], go: Callable[[str], None]) -> None:
                 st.button(
                     **control("lesson", f"-{lesson.id}"),
                     label=f"{at}. {lesson.title}",
-                    on_click=go,
+                    on_click=open_lesson,
                     args=(lesson.id,),
                 )
                 st.caption(lesson.question)

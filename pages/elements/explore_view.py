@@ -241,7 +241,7 @@ def coefficients(view: MomentView, fit: Regression) -> None:
     scales = figures.in_steps(view.moment, fit)
     drawn = figures.chart_rows(table, scales, fit.freedom if correction == "none" else None) if scales else None
     bases = figures.baselines(view.references, view.moment.columns, fit.features)
-    example = figures.example_words(view.moment, fit, table, bases, said_of=view.event(fit.response))
+    example = figures.example_words(view.moment, fit, table, bases, event=view.event(fit.response))
     explained = plain(figures.fit_words(fit))
     if words := f"{f'**{explained}** ' if explained else ''}{plain(example)}":
         below(st, "fit").markdown(f"{badge(view.label)} {words}")

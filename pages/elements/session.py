@@ -231,10 +231,10 @@ def prepared(tables: Tables, choices: Choices) -> Problem:
     return replace(problem, public=_cached(_public_sides, key, lambda: problem.public, _MOST_PUBLIC_SIDES))
 
 
-def _cached(cache: OrderedDict[Key, Value], key: Key, make: Callable[[], Value], limit: int) -> Value:
-    """Return the cached value of a key, or cache what ``make`` returns; the least recently used are dropped."""
+def _cached(cache: OrderedDict[Key, Value], key: Key, compute: Callable[[], Value], limit: int) -> Value:
+    """Return the cached value of a key, or cache what ``compute`` returns; the least recently used are dropped."""
     value = cache.pop(key, None)
-    cache[key] = value = make() if value is None else value
+    cache[key] = value = compute() if value is None else value
     while len(cache) > limit:
         cache.popitem(last=False)
     return value

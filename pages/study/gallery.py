@@ -155,7 +155,7 @@ def live() -> bool:
     job_slots.note(made)
     if advance(steps, alone):
         return True
-    job_slots.note(made, live=False)
+    job_slots.note(made, running=False)
     record = made.as_dict()
     if record["series"]:
         store(record)

@@ -65,16 +65,16 @@ def collect(problem: Problem, epsilon: float) -> None:
         )
 
 
-def fit_another(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
+def fit_another(problem: Problem, key: tuple[str, ...], kind: Label) -> None:
     """Draw fits of several losses from one collection (remark 16), simulated with a known seed."""
     st.header("Fit another model, no further cost")
     epsilon = float(st.session_state["local-epsilon"])
-    if st.session_state.get("local-collected", ("",))[0] != (*mark, epsilon):
+    if st.session_state.get("local-collected", ("",))[0] != (*key, epsilon):
         configuration, parameters = configuration_for(problem, epsilon), WhitenedParameters(randomizer="privunit")
         plan = LocalPlan(problem.public, problem.private.n, configuration.mu, configuration, parameters)
         with st.spinner("One collection from every device", show_time=True):
             outcome = plan.run(problem.private, SeededNoise(1), 1)
-        st.session_state["local-collected"] = ((*mark, epsilon), outcome)
+        st.session_state["local-collected"] = ((*key, epsilon), outcome)
     outcome = st.session_state["local-collected"][1]
     losses = {id: family.title for id, family in FAMILIES.items() if family.binary}
     chosen = segments("local-loss", losses, "logistic")
@@ -127,7 +127,7 @@ def picture(shown: QuickComparison, kind: Label, axis: str, run: CentralVsLocal 
     # During a run the sentence would change.
     compared = "" if run and run.live else comparison_words(shown.summaries, axis, at)
     words = f"{_trusted(shown)}{compared}" or "No simulated release yet."
-    drawn = figures.comparison(shown.summaries, axis, methods=methods, places=places, measure=shown.measure)
+    drawn = figures.comparison(shown.summaries, axis, methods=methods, axis_values=places, measure=shown.measure)
     for id in _with_curator(shown):
         drawn.update_traces({"name": f"{title(id)}: with a curator"}, {"legendgroup": id})
     if at is not None:

@@ -168,7 +168,7 @@ def picture(
     places = run.places if run is not None else ()
     alt = f"{measure[0].upper()}{measure[1:]} against {AXES[axis]}, with bands"
     words = comparison_words(summaries, axis) or "Computing: no trial is done yet."
-    drawn = figures.comparison(summaries, axis, mean, sampling, methods=methods, places=places, measure=measure)
+    drawn = figures.comparison(summaries, axis, mean, sampling, methods=methods, axis_values=places, measure=measure)
     table = figures.comparison_table(summaries)
     chart(drawn, "comparison", alt, table, label=study_label(), words=words)
     st.toggle(**control("compare-mean"))

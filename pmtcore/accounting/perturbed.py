@@ -188,7 +188,7 @@ def jacobian_cost(terms: ObjectiveConstants, noise_epsilon: float, neighbours: N
     if delta == 0:
         row_epsilon = noise_epsilon / 2 if neighbours is Neighbours.REPLACE_ONE else noise_epsilon
         return min(_label_cost(row_epsilon, terms.kappa), terms.plain)
-    mu = _mu(terms, noise_epsilon, delta, neighbours, free=True)
+    mu = _mu(terms, noise_epsilon, delta, neighbours, free_jacobian=True)
     limit = mu**2 / 2 if neighbours is Neighbours.REPLACE_ONE else noise_epsilon + mu**2 / 2
     return 0.0 if terms.kappa <= limit else terms.plain
 
@@ -203,12 +203,14 @@ def _label_cost(epsilon: float, kappa: float) -> float:
     return (p - 1) * epsilon + math.log1p(p * (1 - p) * kappa)
 
 
-def _mu(terms: ObjectiveConstants, epsilon: float, delta: float, neighbours: Neighbours, *, free: bool) -> float:
+def _mu(
+    terms: ObjectiveConstants, epsilon: float, delta: float, neighbours: Neighbours, *, free_jacobian: bool
+) -> float:
     """Return the largest ``zeta1 zeta2/s`` at which Gaussian noise alone gives (epsilon, delta)."""
     replace = neighbours is Neighbours.REPLACE_ONE
     if terms.loss.signed and not replace:
         return mu_from_epsilon(epsilon, delta)
-    if free and terms.loss.jacobian_is_free:
+    if free_jacobian and terms.loss.jacobian_is_free:
         return mu_from_epsilon(epsilon, delta) / 2
 
     return _any_sign_mu(math.floor(epsilon * 1e9) / 1e9, delta, replace)
@@ -226,7 +228,7 @@ def _any_sign_mu(epsilon: float, delta: float, replace: bool) -> float:
 
 
 def noise_for(
-    terms: ObjectiveConstants, noise_epsilon: float, delta: float, neighbours: Neighbours, *, free: bool
+    terms: ObjectiveConstants, noise_epsilon: float, delta: float, neighbours: Neighbours, *, free_jacobian: bool
 ) -> Noise:
     """Return the least noise on the gradient that costs ``noise_epsilon`` (and delta).
 
@@ -235,12 +237,12 @@ def noise_for(
         noise_epsilon: epsilon of the noise.
         delta: 0 for pure noise.
         neighbours: neighbouring relation.
-        free: the Jacobian costs nothing.
+        free_jacobian: the Jacobian costs nothing.
     """
     if delta == 0:
         width = 2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0
         return Noise(True, width * terms.gradient / noise_epsilon)
-    return Noise(False, terms.gradient / _mu(terms, noise_epsilon, delta, neighbours, free=free))
+    return Noise(False, terms.gradient / _mu(terms, noise_epsilon, delta, neighbours, free_jacobian=free_jacobian))
 
 
 def equation_4(terms: ObjectiveConstants, noise_epsilon: float, delta: float) -> Noise:
@@ -276,7 +278,7 @@ def spend(terms: ObjectiveConstants, planned: ApproxDP, share: float = 0.5, choi
     retrieved = max((1 - share) * planned.epsilon - cost, 0.0)
     promise = ApproxDP(total, planned.delta, planned.neighbours)
     drawn_at = noise_epsilon * (1 - _PRIVATE_MARGIN)
-    noise = noise_for(terms, drawn_at, planned.delta, planned.neighbours, free=cost == 0.0)
+    noise = noise_for(terms, drawn_at, planned.delta, planned.neighbours, free_jacobian=cost == 0.0)
     return BudgetSplit(planned, share, choice, noise_epsilon, cost, retrieved, promise, noise)
 
 

@@ -255,6 +255,6 @@ def _fit_function(estimator: object) -> Fit:
     return fit
 
 
-def _shifted(fit: Fit, by: int) -> Fit:
+def _shifted(fit: Fit, offset: int) -> Fit:
     """Return the fit with run numbers that the choice of a pair did not use."""
-    return lambda x, y, run: fit(x, y, run + 4 * by + 10**8)
+    return lambda x, y, run: fit(x, y, run + 4 * offset + 10**8)

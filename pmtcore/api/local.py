@@ -131,49 +131,49 @@ def configure(
     )
 
 
-def aggregate(public: PublicData, made: Configuration, tally: Tally, link: str | None = None) -> dict[str, Any]:
+def aggregate(public: PublicData, config: Configuration, tally: Tally, link: str | None = None) -> dict[str, Any]:
     """Return coefficients from counted reports, in plain fields; post-processing, free.
 
     Raises:
         InputError: no report could be used, or a link that the scheme does not take.
     """
-    whitened = made.randomizer == "privunit" or made.scheme == "whitened"
-    parameters: Any = WhitenedParameters(randomizer=made.randomizer) if whitened else LocalMomentParameters()
-    plan = LocalPlan(public, max(tally.accepted, 1), made.mu, made, parameters, _link(link, made))
+    whitened = config.randomizer == "privunit" or config.scheme == "whitened"
+    parameters: Any = WhitenedParameters(randomizer=config.randomizer) if whitened else LocalMomentParameters()
+    plan = LocalPlan(public, max(tally.accepted, 1), config.mu, config, parameters, _link(link, config))
     outcome = LocalOutcome(plan, tally.mean[None])
     coefficients, bands, notes = outcome.coefficients[0], outcome.bands(), outcome.notes()
-    moved = _forged(plan, made, tally)
+    moved = _forged(plan, config, tally)
     if tally.lost > 1:
         notes += (Note(ReleaseNote.DUPLICATE_IDS, count=tally.lost),)
     return {
-        "coefficients": dict(zip(made.names, map(float, coefficients), strict=True)),
-        "bands": {} if bands is None else dict(zip(made.names, bands.rows(), strict=True)),
+        "coefficients": dict(zip(config.names, map(float, coefficients), strict=True)),
+        "bands": {} if bands is None else dict(zip(config.names, bands.rows(), strict=True)),
         "counts": tally.counts,
         "n": tally.accepted,
         "family": public.family.id if link is None else None,
         "link": link,
         "guarantee": {
-            "mu": made.mu,
-            "epsilon": made.epsilon,
+            "mu": config.mu,
+            "epsilon": config.epsilon,
             "neighbours": Neighbours.REPLACE_ONE.value,
             "trust": "local",
         },
         "notes": [*notes, Note(ReleaseNote.FORGED_REPORTS)],
-        "one_forged_report": dict(zip(made.names, moved, strict=True)),
+        "one_forged_report": dict(zip(config.names, moved, strict=True)),
     }
 
 
-def _forged(plan: LocalPlan, made: Configuration, tally: Tally) -> list[float | None]:
+def _forged(plan: LocalPlan, config: Configuration, tally: Tally) -> list[float | None]:
     """Compute how far one forged report can move each coefficient; None where that would take too many fits."""
-    if made.dimension > MOST_NUMBERS:
-        return [None] * made.d
-    sd = float(np.sqrt(tally.square / tally.accepted / made.dimension))
+    if config.dimension > MOST_NUMBERS:
+        return [None] * config.d
+    sd = float(np.sqrt(tally.square / tally.accepted / config.dimension))
     try:
         moved = largest_shifts(
-            lambda means: LocalOutcome(plan, means).coefficients, made, tally.mean, tally.accepted, sd=sd
+            lambda means: LocalOutcome(plan, means).coefficients, config, tally.mean, tally.accepted, sd=sd
         )
     except np.linalg.LinAlgError:
-        return [None] * made.d
+        return [None] * config.d
     return [float(value) if np.isfinite(value) else None for value in moved]
 
 
@@ -289,17 +289,17 @@ class LocalAggregator:
         return results_of(_as_release(results, made), ReleaseNote.REPORTS_USED.sentence(count=results["n"]))
 
 
-def _as_release(fit: Mapping[str, Any], made: Configuration) -> ReleaseRecord:
+def _as_release(fit: Mapping[str, Any], config: Configuration) -> ReleaseRecord:
     """Return a local fit in the fields of a release that results are read from."""
-    promise = Guarantee(made.mu, Neighbours.REPLACE_ONE, reporting_delta(fit["n"]))
-    guarantee = promise.as_dict() | ({} if made.epsilon is None else {"epsilon": made.epsilon, "delta": 0.0})
+    promise = Guarantee(config.mu, Neighbours.REPLACE_ONE, reporting_delta(fit["n"]))
+    guarantee = promise.as_dict() | ({} if config.epsilon is None else {"epsilon": config.epsilon, "delta": 0.0})
     fields = {
         **fit,
-        "title": f"Local collection, {made.scheme}",
-        "method": f"ldp-{made.scheme}",
+        "title": f"Local collection, {config.scheme}",
+        "method": f"ldp-{config.scheme}",
         "standing": "sound",
         "standing_reasons": [Phrase.REPORTS_ARE_PRIVATE.sentence()],
-        "target": made.target,
+        "target": config.target,
         "public_rows": None,
         "guarantee": {**guarantee, "trust": "local"},
         "guarantee_in_words": f"Of one report: {promise.words[0].lower()}{promise.words[1:]}",

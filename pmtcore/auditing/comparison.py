@@ -341,10 +341,10 @@ def _has(entry: Method, parameter: str) -> bool:
     return any(item.name == parameter for item in dataclasses.fields(entry.parameters))
 
 
-def _settings(entry: Method, given: Mapping[str, Any], axis: str, x: float) -> dict[str, Any]:
+def _settings(entry: Method, values: Mapping[str, Any], axis: str, x: float) -> dict[str, Any]:
     """Return the parameters of a method at a position; unchanged where the method has no parameter for the axis."""
     name = _SWEPT_PARAMETERS.get(axis)
-    return {**given, name: x} if name is not None and _has(entry, name) else dict(given)
+    return {**values, name: x} if name is not None and _has(entry, name) else dict(values)
 
 
 def distances(coefficients: np.ndarray, reference: Private[np.ndarray], scale: np.ndarray | None = None) -> np.ndarray:
@@ -364,7 +364,7 @@ def distances(coefficients: np.ndarray, reference: Private[np.ndarray], scale: n
     return np.nan_to_num(reference.map(distance).reveal(_LAB), nan=np.inf)
 
 
-def rescaled_problem(problem: Problem, how: Scale) -> Problem:
+def rescaled_problem(problem: Problem, scale: Scale) -> Problem:
     """Return the problem with every column rescaled by statistics of all rows, as the papers do: for the lab (E23).
 
     ``z``: mean 0 and standard deviation 1; ``minmax``: to [0, 1]; ``max``: divided by the largest absolute
@@ -373,14 +373,14 @@ def rescaled_problem(problem: Problem, how: Scale) -> Problem:
     Raises:
         InputError: there are no public rows.
     """
-    one_of("scale", how, ("none", "z", "minmax", "max"))
-    if how == "none":
+    one_of("scale", scale, ("none", "z", "minmax", "max"))
+    if scale == "none":
         return problem
     public = problem.public
     if public.rows is None:
         raise InputError(AuditMessage.SCALE_NEEDS_ROWS)
     private, d = problem.private.concatenate(joint_rows).reveal(_LAB), public.d
-    shift, width = _affine(np.vstack([private[:, : d + 1], public.rows]), how, fixed=public.has_intercept)
+    shift, width = _affine(np.vstack([private[:, : d + 1], public.rows]), scale, fixed=public.has_intercept)
     if public.family is not GAUSSIAN:  # labels and counts stay what they are
         shift[-1], width[-1] = 0.0, 1.0
     private[:, : d + 1] = (private[:, : d + 1] - shift) / width
@@ -400,8 +400,8 @@ def _in_memory(rows: np.ndarray, names: tuple[str, ...]) -> PrivateRows:
     return PrivateRows.from_arrays(rows[:, :d], rows[:, d] if rows.shape[1] == d + 1 else rows[:, d:], names)
 
 
-def _with_rows(public: PublicData, rows: np.ndarray, at: np.ndarray, ridge: float) -> PublicData:
-    """Return public data of other rows (k, d + 1), with the groups and weights of those at the places ``at`` (k,)."""
+def _with_rows(public: PublicData, rows: np.ndarray, indices: np.ndarray, ridge: float) -> PublicData:
+    """Return public data of other rows (k, d + 1), with the groups and weights of the rows ``indices`` (k,)."""
     made = public_from_rows(
         rows[:, :-1],
         rows[:, -1] if public.labelled else None,
@@ -410,18 +410,18 @@ def _with_rows(public: PublicData, rows: np.ndarray, at: np.ndarray, ridge: floa
         ridge=ridge,
         family=public.family,
         lam=public.lam,
-        clusters=None if public.clusters is None else public.clusters[at],
-        weights=None if public.weights is None else public.weights[at],
+        clusters=None if public.clusters is None else public.clusters[indices],
+        weights=None if public.weights is None else public.weights[indices],
     )
     return made if public.penalty_units is None else made.weakly_penalized(None)
 
 
-def _affine(table: np.ndarray, how: Scale, fixed: bool) -> tuple[np.ndarray, np.ndarray]:
+def _affine(table: np.ndarray, scale: Scale, fixed: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return shift and width of each column (D,); the first column is unchanged when it is the intercept."""
     shift = np.zeros(table.shape[1])
-    if how == "z":
+    if scale == "z":
         shift, width = table.mean(axis=0), table.std(axis=0)
-    elif how == "minmax":
+    elif scale == "minmax":
         shift, width = table.min(axis=0), np.ptp(table, axis=0)
     else:
         width = np.abs(table).max(axis=0)

@@ -53,45 +53,45 @@ def _simulated(id: str, words: str, mechanism: Callable[[float, int, np.ndarray]
     """Return the fault of a mechanism written as ``f(mu, table, normals (trials, width))``."""
 
     def run(mu: float, trials: int) -> Audit:
-        def runs(which: int, count: int, stream: int) -> np.ndarray:
-            return mechanism(mu, which, SeededNoise(3, which, stream).normal(count, width))
+        def runs(table: int, count: int, stream: int) -> np.ndarray:
+            return mechanism(mu, table, SeededNoise(3, table, stream).normal(count, width))
 
         return audit_of(id, mu, runs, trials, pair="planted")
 
     return Fault(id, words, run)
 
 
-def _one_step_more(mu: float, which: int, z: np.ndarray) -> np.ndarray:
+def _one_step_more(mu: float, table: int, z: np.ndarray) -> np.ndarray:
     """Split the budget for T = 2 steps but take T + 1 = 3, which costs sqrt(3/2) = 1.22 times the claim."""
-    return which * 1.0 + z[:, :3] / (mu / math.sqrt(2))
+    return table * 1.0 + z[:, :3] / (mu / math.sqrt(2))
 
 
-def _own_radius(mu: float, which: int, z: np.ndarray) -> np.ndarray:
+def _own_radius(mu: float, table: int, z: np.ndarray) -> np.ndarray:
     """Scale the noise by the largest private row: a row of zeros against a distant one."""
-    largest = 1.0 if which == 0 else 10.0
+    largest = 1.0 if table == 0 else 10.0
     return np.asarray(largest / mu * z[:, :1] ** 2)
 
 
-def _bottom(mu: float, which: int, z: np.ndarray) -> np.ndarray:
+def _bottom(mu: float, table: int, z: np.ndarray) -> np.ndarray:
     """Answer with a special symbol for a row outside the radius (E5)."""
-    return np.full((len(z), 1), _IMPOSSIBLE_VALUE) if which else z[:, :1] / mu
+    return np.full((len(z), 1), _IMPOSSIBLE_VALUE) if table else z[:, :1] / mu
 
 
-def _cut_off(mu: float, which: int, z: np.ndarray) -> np.ndarray:
+def _cut_off(mu: float, table: int, z: np.ndarray) -> np.ndarray:
     """Truncate the noise at two standard deviations, so that some values are possible under one table only."""
-    return np.asarray(which + np.clip(z[:, :1], -2.0, 2.0) / mu)
+    return np.asarray(table + np.clip(z[:, :1], -2.0, 2.0) / mu)
 
 
-def _own_weights(mu: float, which: int, z: np.ndarray) -> np.ndarray:
+def _own_weights(mu: float, table: int, z: np.ndarray) -> np.ndarray:
     """Compute a penalty weight from the private fit: the noise is divided by a number that depends on the data."""
-    weight = 1.0 if which == 0 else 2.0
-    return np.asarray((which + z[:, :1] / mu) / weight)
+    weight = 1.0 if table == 0 else 2.0
+    return np.asarray((table + z[:, :1] / mu) / weight)
 
 
-def _reused(mu: float, which: int, z: np.ndarray) -> np.ndarray:
+def _reused(mu: float, table: int, z: np.ndarray) -> np.ndarray:
     """Add the same noise to two statistics, of which only one depends on the row: their difference has none."""
     noise = z[:, :1] / mu
-    return np.hstack([which + noise, noise])
+    return np.hstack([table + noise, noise])
 
 
 FAULTS = {

@@ -52,18 +52,18 @@ def checked_methods(kind: type[Value]) -> type[Value]:
     return kind
 
 
-def check_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+def check_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
     """Refuse arguments of other types than a function's annotations say, before anything is computed from them.
 
     Args:
         function: takes the arguments; what it does not annotate is not checked.
-        given: arguments by name.
+        arguments: arguments by name.
 
     Raises:
         InputError: one is of another type.
     """
     hints = _hints(function)
-    for name, value in given.items():
+    for name, value in arguments.items():
         hint = hints.get(name, object)
         if get_origin(hint) is Unpack:
             check_arguments(get_args(hint)[0], value)

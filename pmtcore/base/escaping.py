@@ -46,10 +46,10 @@ def markdown(text: str) -> str:
     return unbroken(_NUMBERED.sub(r"\1\\", _MARKUP.sub(r"\\\g<0>", shown)))
 
 
-def chart(text: str, most: int = _MOST_LABEL_CHARACTERS) -> str:
+def chart(text: str, limit: int = _MOST_LABEL_CHARACTERS) -> str:
     """Escape a label of a chart, which interprets a few tags, formulas in dollars and fields; long labels are cut."""
     shown = one_line(text)
-    shown = shown if len(shown) <= most else f"{shown[: most - 1]}…"
+    shown = shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
     return _html.escape(shown, quote=False).replace("$", "&#36;").replace("%{", "%&#123;")
 
 

@@ -26,19 +26,19 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from pmtcore.base.numbers import plural
 
 
-def quoted_names(names: Iterable[str], most: int = 5) -> str:
+def quoted_names(names: Iterable[str], limit: int = 5) -> str:
     """Return names as a phrase: ``'a', 'b' and 3 more``.
 
     Args:
         names: the names, each cut after 60 characters.
-        most: how many are shown.
+        limit: how many are shown.
 
     >>> quoted_names(["a", "b", "c"], most=2)
     "'a', 'b' and 1 more"
     """
     items = [str(name) for name in names]
-    shown = ", ".join(repr(name if len(name) <= 60 else name[:57] + "...") for name in items[:most])
-    rest = len(items) - most
+    shown = ", ".join(repr(name if len(name) <= 60 else name[:57] + "...") for name in items[:limit])
+    rest = len(items) - limit
     return shown if rest <= 0 else f"{shown} and {rest} more"
 
 

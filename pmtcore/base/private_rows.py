@@ -319,18 +319,18 @@ class PrivateRows(StaysInSession):
 
         return PrivateRows(blocks, min(self.n, count), self.names, keeps=self._keeps, weighted=self.weighted)
 
-    def in_equal_blocks(self, of: int = 1) -> PrivateRows:
+    def in_equal_blocks(self, multiple: int = 1) -> PrivateRows:
         """Return the same rows in blocks of a public size, so that no bit of a sum depends on the table's own blocks.
 
         Where the table has fewer rows than declared, rows of zeros replace the missing ones: the number of rows is
         private then. The rows are read in this process even with an ``adder``, whose blocks are others.
 
         Args:
-            of: the size is a multiple of this.
+            multiple: the size is a multiple of this.
         """
         width = len(self.names) + 1
         rows = max(_NUMBERS_OF_A_BLOCK // width // _ROWS_OF_A_PART, 1) * _ROWS_OF_A_PART
-        size = max(rows // of, 1) * of
+        size = max(rows // multiple, 1) * multiple
 
         def blocks() -> Iterator[Block]:
             return resized_blocks(self._padded(), size)
@@ -365,20 +365,20 @@ class PrivateRows(StaysInSession):
         return RowCache(blocks, self._adder, cut, bytes_each, room=room, numbers=numbers)
 
     def equal_pieces(
-        self, prepare: Callable[[np.ndarray, np.ndarray], P], bytes_each: int, *, of: int = 1
+        self, prepare: Callable[[np.ndarray, np.ndarray], P], bytes_each: int, *, multiple: int = 1
     ) -> RowCache[P]:
         """Return a cache of prepared blocks of a public size, one piece for a block, for several passes.
 
         Args:
             prepare: from a block (features, response) to its piece, row by row.
             bytes_each: bytes that a row takes in a stored piece.
-            of: the size is a multiple of this.
+            multiple: the size is a multiple of this.
         """
 
         def cut(features: np.ndarray, response: np.ndarray) -> Iterator[P]:
             yield prepare(features, response)
 
-        equal = self.in_equal_blocks(of)
+        equal = self.in_equal_blocks(multiple)
         return RowCache(equal._blocks, None, cut, bytes_each, room=self._cache_bytes(bytes_each, bytes_for_rows()))
 
     def _cache_bytes(self, bytes_each: int, most: int | None) -> int:

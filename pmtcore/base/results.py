@@ -440,25 +440,25 @@ class Results:
             raise InputError(ResultMessage.NO_DESIGN)
         return self.features(frame)
 
-    def _constraints(self, asked: object) -> tuple[np.ndarray, np.ndarray]:
+    def _constraints(self, constraints: object) -> tuple[np.ndarray, np.ndarray]:
         """Return weights (q, d) and right sides (q,)."""
         d = len(self.names)
         refusal = InputError(ResultMessage.TEST_FORM, count=d)
-        if isinstance(asked, str):
-            return self._parsed_constraints(asked)
-        if isinstance(asked, Mapping):
-            asked = [asked]
-        if isinstance(asked, Sequence) and asked and all(isinstance(one, str) for one in asked):
-            asked = [{name: 1.0} for name in dict.fromkeys(asked)]
-        if isinstance(asked, Sequence) and asked and all(isinstance(one, Mapping) for one in asked):
-            rows = np.zeros((len(asked), d))
+        if isinstance(constraints, str):
+            return self._parsed_constraints(constraints)
+        if isinstance(constraints, Mapping):
+            constraints = [constraints]
+        if isinstance(constraints, Sequence) and constraints and all(isinstance(one, str) for one in constraints):
+            constraints = [{name: 1.0} for name in dict.fromkeys(constraints)]
+        if isinstance(constraints, Sequence) and constraints and all(isinstance(one, Mapping) for one in constraints):
+            rows = np.zeros((len(constraints), d))
             with reraised_as(refusal):
-                for row, weights in zip(rows, asked, strict=True):
+                for row, weights in zip(rows, constraints, strict=True):
                     for name, weight in weights.items():
                         row[self._position(name)] = float(weight)
         else:
             with reraised_as(refusal):
-                rows = np.atleast_2d(np.asarray(asked, dtype=float))
+                rows = np.atleast_2d(np.asarray(constraints, dtype=float))
         if rows.ndim != 2 or rows.shape[1] != d or not np.all(np.isfinite(rows)) or not np.all(rows.any(axis=1)):
             raise refusal
         return rows, np.zeros(len(rows))

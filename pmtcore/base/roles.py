@@ -97,7 +97,7 @@ _SKEW = 300.0  # seconds that a provider's clock may be ahead
 
 def actor_of(
     claims: Mapping[str, object],
-    listed: bytes | None,
+    roles_json: bytes | None,
     now: float,
     *,
     role_claim: str = "roles",
@@ -110,7 +110,7 @@ def actor_of(
 
     Args:
         claims: of the sign-in. Empty: nobody is signed in.
-        listed: as in :func:`role_of`.
+        roles_json: as in :func:`role_of`.
         now: seconds since 1970.
         role_claim: the claim with the roles.
         hours: hours that a sign-in lasts; a sign-in without a time has expired.
@@ -130,34 +130,34 @@ def actor_of(
         return Actor(name, None, Denied.OVER)
     if email and not trust_email and claims.get("email_verified") not in (True, "true"):
         return Actor(name, None, Denied.UNVERIFIED)
-    role = role_of(name, claims.get(role_claim), listed)
+    role = role_of(name, claims.get(role_claim), roles_json)
     return Actor(name, role, None if role is not None else Denied.NO_ROLE)
 
 
-def role_of(name: str, claims: object, listed: bytes | None) -> Role | None:
+def role_of(name: str, claims: object, roles_json: bytes | None) -> Role | None:
     """Return a person's role: from a list of names and roles where there is one, else from the claims of their sign-in.
 
     Args:
         name: who signed in; letter case does not count.
         claims: a role's name, or several; the one that allows most counts.
-        listed: JSON, a table of names and roles.
+        roles_json: JSON, a table of names and roles.
 
     Raises:
         InputError: the list cannot be read: nobody has a role then.
     """
-    if listed is not None:
-        return parse_roles(listed).get(name.casefold())
+    if roles_json is not None:
+        return parse_roles(roles_json).get(name.casefold())
     return _most(claims)
 
 
-def parse_roles(listed: bytes) -> dict[str, Role | None]:
+def parse_roles(roles_json: bytes) -> dict[str, Role | None]:
     """Return the names of a list, in small letters, and the role of each.
 
     Raises:
         InputError: the list cannot be read: nobody has a role then.
     """
     with reraised_as(InputError(ArgumentMessage.ROLES_FORM)):
-        record = parse_json(listed)
+        record = parse_json(roles_json)
         folded = {str(key).casefold(): _most(value) for key, value in record.items()}
         if len(folded) != len(record):
             raise ValueError("a person twice")

@@ -86,8 +86,8 @@ def parser() -> argparse.ArgumentParser:
     common.add_argument("--quiet", action="store_true", help="print nothing but errors, and what --json prints")
     common.add_argument("--verbose", action="store_true", help="report progress, and show where an error comes from")
 
-    def add(place: Parser, kind: str, entries: Mapping[str, Mapping[str, Any]], room: str = "") -> None:
-        places = place.add_subparsers(dest=kind, required=True, metavar=kind.upper(), parser_class=Parser)
+    def add(parser: Parser, kind: str, entries: Mapping[str, Mapping[str, Any]], room: str = "") -> None:
+        places = parser.add_subparsers(dest=kind, required=True, metavar=kind.upper(), parser_class=Parser)
         for name, entry in entries.items():
             help, example = entry["help"], f"example: {entry['example']}" if "example" in entry else None
             command = places.add_parser(name, help=help, description=help, epilog=example, parents=[common])

@@ -116,7 +116,7 @@ class ConfirmedModel:
         ]
 
 
-def combine_with_release(mine: Regression, other: Mapping[str, Any]) -> ConfirmedModel:
+def combine_with_release(fit: Regression, other: Mapping[str, Any]) -> ConfirmedModel:
     """Return a regression combined with the record of a ``joint-pmt`` release of the same question on the same rows.
 
     The estimates are combined by the inverses of their covariances A and B of noise and truncation: the second has the
@@ -127,25 +127,25 @@ def combine_with_release(mine: Regression, other: Mapping[str, Any]) -> Confirme
         InputError: the record is of another question or method, or of other rows.
     """
     released, bands = other.get("released"), other.get("bands")
-    same = isinstance(bands, Mapping) and set(bands) == set(mine.names)
-    if not same or other.get("target") != mine.response or other.get("n") != mine.state.n:
+    same = isinstance(bands, Mapping) and set(bands) == set(fit.names)
+    if not same or other.get("target") != fit.response or other.get("n") != fit.state.n:
         raise InputError(ExploreMessage.OTHER_QUESTION)
     theirs = released.get("alone") if isinstance(released, Mapping) else None
     if not isinstance(theirs, Mapping):
         raise InputError(ExploreMessage.SECOND_WITHOUT_COVARIANCE)
-    coefficients, noise, cut, limits = _alone(theirs, other, mine.names)
-    own, lost = mine.fit.privacy, mine.fit.truncation
+    coefficients, noise, cut, limits = _alone(theirs, other, fit.names)
+    own, lost = fit.fit.privacy, fit.fit.truncation
     first, second = own + lost, noise + np.diag(cut)
     scale = np.sqrt(np.diag(first + second))
     weight = np.linalg.solve((first + second) / np.outer(scale, scale), first / scale[:, None]).T / scale
     rest = np.eye(len(weight)) - weight
     length = np.sqrt(np.diag(rest @ lost @ rest.T)) + np.sqrt(np.diag(weight @ np.diag(cut) @ weight.T))
     return ConfirmedModel(
-        mine.names,
-        mine.fit.coefficients + weight @ (coefficients - mine.fit.coefficients),
+        fit.names,
+        fit.fit.coefficients + weight @ (coefficients - fit.fit.coefficients),
         rest @ own @ rest.T + weight @ noise @ weight.T,
         length**2,
-        np.diag(mine.fit.sampling),
+        np.diag(fit.fit.sampling),
         (limits[0], limits[1]),
     )
 

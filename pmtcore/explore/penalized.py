@@ -154,8 +154,8 @@ def best_subsets(fit: Regression) -> list[Subset]:
     return subsets
 
 
-def _left(state: State, response: int, some: Sequence[int], free: Sequence[int]) -> float:
-    used = [*free, *some]
+def _left(state: State, response: int, some: Sequence[int], unpenalized: Sequence[int]) -> float:
+    used = [*unpenalized, *some]
     target = state.root[response] @ state.cholesky_factor
     if not used:
         return float(target @ target)

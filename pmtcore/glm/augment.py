@@ -282,19 +282,19 @@ class _DerivativeCache:
     hessian: np.ndarray
 
     def approximate_minimizers(
-        self, data: Losses[Loss], live: np.ndarray, penalty: Penalty, start: np.ndarray, *, tolerance: float
+        self, data: Losses[Loss], active: np.ndarray, penalty: Penalty, start: np.ndarray, *, tolerance: float
     ) -> np.ndarray:
         """Return minimizers (k, p) of some fits to a tolerance, from the quadratic model where it is accurate enough.
 
         The error of the model's gradient is at most ``R/2`` times the curvature along the step, R the length of a row.
         """
-        hessian = self.hessian[live]
-        gradient = self.gradient[live] + np.einsum("tij,tj->ti", hessian, start - self.place[live])
+        hessian = self.hessian[active]
+        gradient = self.gradient[active] + np.einsum("tij,tj->ti", hessian, start - self.place[active])
         theta = model_minimum((gradient, hessian), penalty, start, tolerance)
-        way = theta - self.place[live]
+        way = theta - self.place[active]
         inaccurate = ~(np.einsum("ti,tij,tj->t", way, hessian, way) <= _SLIGHT_CURVATURE * tolerance)
         if np.any(inaccurate):
-            refitted = live[inaccurate]
+            refitted = active[inaccurate]
             fit = minimize(data, penalty.subset(inaccurate), tolerance, theta[inaccurate])
             self.place[refitted], theta[inaccurate] = fit.theta, fit.theta
             self.gradient[refitted], self.hessian[refitted] = fit.derivatives

@@ -450,8 +450,8 @@ def shortest_subgradient(gradient: np.ndarray, theta: np.ndarray, lasso: np.ndar
     return np.where(theta != 0, gradient + lasso * np.sign(theta), inside)
 
 
-def _soft(values: np.ndarray, by: np.ndarray) -> np.ndarray:
-    return np.asarray(np.sign(values) * np.maximum(np.abs(values) - by, 0.0))
+def _soft(values: np.ndarray, threshold: np.ndarray) -> np.ndarray:
+    return np.asarray(np.sign(values) * np.maximum(np.abs(values) - threshold, 0.0))
 
 
 def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: np.ndarray) -> np.ndarray:

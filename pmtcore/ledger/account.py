@@ -193,26 +193,26 @@ class SpendFields(TypedDict):
     tables: NotRequired[str]
 
 
-def stripped_name(text: str, what: str = "data set") -> str:
+def stripped_name(text: str, thing: str = "data set") -> str:
     """Return a name without blanks around it, to look up.
 
     Raises:
         LedgerError: it is not text.
     """
     if not isinstance(text, str):
-        raise LedgerError(LedgerMessage.NAME_FORM, thing=what, limit=NAME_LENGTH)
+        raise LedgerError(LedgerMessage.NAME_FORM, thing=thing, limit=NAME_LENGTH)
     return text.strip()
 
 
-def checked_name(text: str, what: str = "data set") -> str:
+def checked_name(text: str, thing: str = "data set") -> str:
     """Return the name without blanks around it: 'survey ' and 'survey' have one cap.
 
     Raises:
         LedgerError: it is not text, empty, too long, or not printable.
     """
-    name = stripped_name(text, what)
+    name = stripped_name(text, thing)
     if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
-        raise LedgerError(LedgerMessage.NAME_FORM, thing=what, limit=NAME_LENGTH)
+        raise LedgerError(LedgerMessage.NAME_FORM, thing=thing, limit=NAME_LENGTH)
     return name
 
 
@@ -227,18 +227,18 @@ def checked_key(key: str) -> str:
     return key
 
 
-def checked_reason(reason: str, what: str) -> str:
+def checked_reason(reason: str, action: str) -> str:
     """Return a reason for the ledger, cut at its maximal length.
 
     Args:
         reason: as typed.
-        what: clause that the reason is for, for the error.
+        action: clause that the reason is for, for the error.
 
     Raises:
         LedgerError: it is empty.
     """
     if not isinstance(reason, str) or not reason.strip():
-        raise LedgerError(LedgerMessage.REASON_NEEDED, action=what)
+        raise LedgerError(LedgerMessage.REASON_NEEDED, action=action)
     return reason[:TEXT_LENGTH]
 
 

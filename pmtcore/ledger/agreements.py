@@ -161,6 +161,6 @@ class Agreements:
         }
 
 
-def _differs(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _differs(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
     """Return whether two spends are of different releases."""
-    return any(one.get(name) != other.get(name) for name in _AGREED_FIELDS)
+    return any(first.get(name) != second.get(name) for name in _AGREED_FIELDS)

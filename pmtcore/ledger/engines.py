@@ -35,7 +35,7 @@ _CONNECT_SECONDS = 10  # longest wait for a server to accept a connection
 _ENGINES = 16  # most engines that are kept; one that was dropped is created anew
 
 
-def address(place: str) -> str:
+def address(location: str) -> str:
     """Return a ledger's address in SQLAlchemy's form, with links to a file resolved.
 
     Key, noted head and lock are therefore beside the file itself, whichever link leads to it.
@@ -44,11 +44,11 @@ def address(place: str) -> str:
         LedgerError: an SQLite database in memory, or with unsupported options.
         ValueError, OSError, RuntimeError: it is no address, or links form a circle.
     """
-    if not place.startswith("sqlite") and "://" in place:
-        return place.replace("postgresql://", "postgresql+psycopg://", 1)
-    if "://" not in place:
-        place = f"sqlite:///{_quoted(Path(place).absolute())}"
-    driver, _, rest = place.partition("://")
+    if not location.startswith("sqlite") and "://" in location:
+        return location.replace("postgresql://", "postgresql+psycopg://", 1)
+    if "://" not in location:
+        location = f"sqlite:///{_quoted(Path(location).absolute())}"
+    driver, _, rest = location.partition("://")
     if driver not in _SQLITE_DRIVERS or rest[:1] not in ("", "/"):
         raise LedgerError(LedgerMessage.SQLITE_FORM)
     file, _, options = rest[1:].partition("?")

@@ -325,10 +325,10 @@ def _round(state: Sequence[np.ndarray], spare: np.ndarray) -> None:
     _rotate(c, 32, spare)
 
 
-def _rotate(word: np.ndarray, by: int, spare: np.ndarray) -> None:
+def _rotate(word: np.ndarray, bits: int, spare: np.ndarray) -> None:
     """Rotate words to the left by this many bits, in place."""
-    np.left_shift(word, np.uint64(by), out=spare)
-    word >>= np.uint64(64 - by)
+    np.left_shift(word, np.uint64(bits), out=spare)
+    word >>= np.uint64(64 - bits)
     word |= spare
 
 
@@ -382,7 +382,7 @@ def sketched_columns(cells: HashedCells) -> list[int]:
     return sorted(kept_columns)
 
 
-def is_recognised(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0) -> bool:
+def is_recognised(cells: HashedCells, sketch: Sketch, key: bytes, joins: int = 0) -> bool:
     """Return whether a table is recognised: whether its evidence passes a noisy threshold.
 
     The noise is a function of the key, the tables and the number of joins, so that a repeated question has the same
@@ -391,11 +391,11 @@ def is_recognised(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0)
 
     Args:
         cells: the table.
-        known: fingerprint that it is compared with.
+        sketch: fingerprint that it is compared with.
         key: the ledger's key.
         joins: number of pairs of data sets, joined or parted, with that of the fingerprint.
     """
-    return _passes(recognition_evidence(cells, known), b"threshold" + key + known.digest, cells, joins)
+    return _passes(recognition_evidence(cells, sketch), b"threshold" + key + sketch.digest, cells, joins)
 
 
 def has_unchanged_rows(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0) -> bool:

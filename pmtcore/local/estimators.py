@@ -37,13 +37,13 @@ _STEP = 1e-3  # of the standard error that noise leaves in the mean
 
 
 def largest_shifts(
-    fit: Callable[[np.ndarray], np.ndarray], made: Configuration, mean: np.ndarray, n: int, *, sd: float
+    fit: Callable[[np.ndarray], np.ndarray], configuration: Configuration, mean: np.ndarray, n: int, *, sd: float
 ) -> np.ndarray:
     """Return the largest change of each coefficient (d,) by one forged report among n, to first order.
 
     Args:
         fit: coefficients (t, d) from mean reports (t, dimension).
-        made: published configuration of a report.
+        configuration: published configuration of a report.
         mean: mean report (dimension,).
         n: number of reports.
         sd: of one coordinate of a report, about.
@@ -52,10 +52,10 @@ def largest_shifts(
     around = np.concatenate([mean + step * np.eye(len(mean)), mean - step * np.eye(len(mean))])
     values = fit(around)
     gradients = (values[: len(mean)] - values[len(mean) :]) / (2 * step)  # (dimension, d)
-    if made.randomizer == "privunit":
-        reach = made.longest_report + float(np.linalg.norm(mean))
+    if configuration.randomizer == "privunit":
+        reach = configuration.longest_report + float(np.linalg.norm(mean))
         return np.asarray(np.linalg.norm(gradients, axis=0) * reach / n)
-    return np.asarray((made.largest_coordinates + np.abs(mean)) @ np.abs(gradients) / n)
+    return np.asarray((configuration.largest_coordinates + np.abs(mean)) @ np.abs(gradients) / n)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ _REPORT = re.compile(
 )
 
 
-def tally_file(path: Path, made: Configuration) -> Tally:
+def tally_file(path: Path, configuration: Configuration) -> Tally:
     """Tally a file of reports, Parquet or JSON lines.
 
     The filter of ids is sized once, by the largest number of reports that a file of this size can contain.
@@ -50,8 +50,8 @@ def tally_file(path: Path, made: Configuration) -> Tally:
     if not path.is_file():
         raise InputError(LocalMessage.NO_REPORTS, place=str(path))
     if path.suffix == ".parquet":
-        return _parquet(path, made)
-    tally = Tally(made, path.stat().st_size // (_BYTES_BESIDES + _BYTES_PER_NUMBER * made.dimension))
+        return _parquet(path, configuration)
+    tally = Tally(configuration, path.stat().st_size // (_BYTES_BESIDES + _BYTES_PER_NUMBER * configuration.dimension))
     for block, cut in _blocks(path):
         tally.counts["unreadable"] += cut
         _lines(tally, block)

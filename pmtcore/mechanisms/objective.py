@@ -120,11 +120,11 @@ class Perturbation:
         b = source.integers(FINE, trials, len(self.centre)) * (self.noise / FINE)
         return self.minimizer_release.covered(self._minimizers(rows, self.n, b), self.reserve, source)
 
-    def _minimizers(self, rows: RowCache[Rows], many: int, b: np.ndarray) -> np.ndarray:
-        """Return minimizers (trials, d) for noise b (trials, d) on the sum over n rows; ``many``: rows at hand."""
-        share = many / self.n
-        data = LossSums(rows, self.family, self.radius, many)
-        penalty = Penalty.of(share * b, share * self.modulus, self.centre, matrix=many * self.penalty)
+    def _minimizers(self, rows: RowCache[Rows], threads: int, b: np.ndarray) -> np.ndarray:
+        """Return minimizers (trials, d) for noise b (trials, d) on the sum over n rows; ``threads``: rows at hand."""
+        share = threads / self.n
+        data = LossSums(rows, self.family, self.radius, threads)
+        penalty = Penalty.of(share * b, share * self.modulus, self.centre, matrix=threads * self.penalty)
 
         def tolerance(theta: np.ndarray) -> np.ndarray:
             return share * self.minimizer_release.tolerance(theta)

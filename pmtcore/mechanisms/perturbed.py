@@ -272,18 +272,18 @@ def dp_erm(
     return Mechanism(terms, restore_solver_budget(split, planned), np.full(p, 2 * weight), np.zeros(p), sharp)
 
 
-def _nothing_retrieved(terms: ObjectiveConstants, inner: ApproxDP, share: float) -> BudgetSplit:
+def _nothing_retrieved(terms: ObjectiveConstants, guarantee: ApproxDP, share: float) -> BudgetSplit:
     """Return the split with noise at the share and nothing retrieved."""
-    drawn = share * inner.epsilon
+    drawn = share * guarantee.epsilon
     return BudgetSplit(
-        planned=inner,
+        planned=guarantee,
         share=share,
         choice="none",
         noise_epsilon=drawn,
-        jacobian_epsilon=jacobian_cost(terms, drawn, inner.neighbours, inner.delta),
+        jacobian_epsilon=jacobian_cost(terms, drawn, guarantee.neighbours, guarantee.delta),
         retrieved=0.0,
-        promise=inner,
-        noise=noise_for(terms, drawn, inner.delta, inner.neighbours, free=False),
+        promise=guarantee,
+        noise=noise_for(terms, drawn, guarantee.delta, guarantee.neighbours, free_jacobian=False),
     )
 
 

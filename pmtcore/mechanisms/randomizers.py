@@ -251,7 +251,7 @@ def vector_pieces(
         vectors: from a block (features, response) to a vector for each row (k, d).
         by: the randomizer, which draws directions for so many rows at once.
     """
-    return rows.equal_pieces(lambda x, y: Vectors(vectors(x, y)), bytes_kept(by.d), of=by.rows_at_once)
+    return rows.equal_pieces(lambda x, y: Vectors(vectors(x, y)), bytes_kept(by.d), multiple=by.rows_at_once)
 
 
 def bytes_kept(d: int) -> int:

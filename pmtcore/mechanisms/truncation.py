@@ -106,11 +106,11 @@ def moment_and_cross_cost(gram: float, cross: float) -> float:
     return 2 * (1 - t * t) * gram + 2 * (1 + t) * cross
 
 
-def calibration_factor(of: str, calibration: str) -> float:
+def calibration_factor(figure: str, calibration: str) -> float:
     """Return the share of the papers' noise that suffices for joint calibration (proofs/sensitivity.md, 3.5 and 3.6).
 
     Args:
-        of: ``two parts`` (``2 R^2`` and ``2 R Ry``, half of mu^2 each), ``moment`` (``2 R^2``), ``labels`` (Hessian
+        figure: ``two parts`` (``2 R^2`` and ``2 R Ry``, half of mu^2 each), ``moment`` (``2 R^2``), ``labels`` (Hessian
             ``R^2/2`` and score ``2 R`` of a loss with ``b'' <= p (1 - p)``), ``three parts`` (smallest eigenvalue
             ``R^2``, moment ``sqrt(2) R^2``, cross moment ``2 R Ry``, a third each).
         calibration: ``joint``; or ``papers``, which calibrates each part by itself and gives 1.
@@ -122,7 +122,7 @@ def calibration_factor(of: str, calibration: str) -> float:
         "moment": math.sqrt(1 / 2),
         "labels": math.sqrt(1 / 2),
         "three parts": math.sqrt(81 / 32 / 3),
-    }[of]
+    }[figure]
 
 
 def checked_eta(eta: float) -> float:

@@ -99,23 +99,23 @@ class Estimate:
     clipping: np.ndarray
 
     @classmethod
-    def at_start(cls, where: PublicCoordinates, n: int, trials: int) -> Estimate:
+    def at_start(cls, coordinates: PublicCoordinates, n: int, trials: int) -> Estimate:
         """Return the public fit, with the covariance of its error and of the sampling error of n rows."""
-        d, root = where.public.d, where.whitening
-        prior = root.T @ (where.public.fit_covariance + np.eye(d) / n) @ root
+        d, root = coordinates.public.d, coordinates.whitening
+        prior = root.T @ (coordinates.public.fit_covariance + np.eye(d) / n) @ root
         nothing = np.zeros((trials, d, d))
         return cls(np.zeros((trials, d)), nothing + prior, nothing, nothing)
 
-    def after(self, where: PublicCoordinates, gradient: Gradient) -> Estimate:
+    def after(self, coordinates: PublicCoordinates, gradient: Gradient) -> Estimate:
         """Return the estimate combined with a clipped cross moment at its mean (proofs/response.md, 4)."""
         unit, share = np.eye(self.mean.shape[1]), gradient.unclipped_share[:, None]
         noise, clipping = (
             (variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.clipping_mse)
         )
-        m, d = where.public.m or 0, where.public.d
+        m, d = coordinates.public.m or 0, coordinates.public.d
         update = gaussian_update(
             self.public + self.noise + self.clipping,
-            where.design,
+            coordinates.design,
             gradient.score / share,
             noise + clipping,
             prior_dof=max(m - d, 1),

@@ -41,7 +41,7 @@ def corollary_5(gradient: float, epsilon: float, delta: float) -> float:
 def noise_bounds(epsilon: float, delta: float) -> tuple[Bound, ...]:
     """Compare the standard deviations that D prints with the least that keep the noise's half of epsilon (labels)."""
     terms = ObjectiveConstants(LOGISTIC, 1.0, 1.0)
-    least = noise_for(terms, _SHARE * epsilon, delta, Neighbours.ADD_REMOVE_ONE, free=False).scale
+    least = noise_for(terms, _SHARE * epsilon, delta, Neighbours.ADD_REMOVE_ONE, free_jacobian=False).scale
     words = "standard deviation of the Gaussian noise, against the least that is private"
     return (
         Bound("D, equation 4", words, equation_4(terms, _SHARE * epsilon, delta).scale, least),

@@ -11,12 +11,12 @@ _seen: dict[int, tuple[float, str]] = {}  # running jobs: time of the last step,
 _lock = Lock()
 
 
-def acquire(job: object, who: str = "") -> None:
+def acquire(job: object, person: str = "") -> None:
     """Take a place for a long computation that is about to start.
 
     Args:
         job: the computation, by which :func:`note` knows it.
-        who: name of the user; empty where the server has one user.
+        person: name of the user; empty where the server has one user.
 
     Raises:
         InputError: the largest number of computations is running, of all users or of this one.
@@ -29,15 +29,15 @@ def acquire(job: object, who: str = "") -> None:
         others = len(_seen)
         if others >= MAX_RUNNING:
             raise InputError(ReleaseMessage.SERVER_BUSY, count=others)
-        if who and sum(name == who for _, name in _seen.values()) >= MAX_PERSON_RUNNING:
+        if person and sum(name == person for _, name in _seen.values()) >= MAX_PERSON_RUNNING:
             raise InputError(ReleaseMessage.PERSON_BUSY, count=MAX_PERSON_RUNNING)
-        _seen[id(job)] = now, who
+        _seen[id(job)] = now, person
 
 
-def note(job: object, live: bool = True) -> None:
+def note(job: object, running: bool = True) -> None:
     """Record that a computation made a step, or is finished and frees its place."""
     with _lock:
-        if live:
+        if running:
             _seen[id(job)] = time.monotonic(), _seen.get(id(job), (0.0, ""))[1]
         else:
             _seen.pop(id(job), None)

@@ -256,24 +256,24 @@ def typical_ratio(errors: np.ndarray, others: np.ndarray) -> float:
     return float(np.median(errors / np.maximum(others, 1e-300)))
 
 
-def narrowest_plan(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
+def narrowest_plan(planned_now: Sequence[Planned], plan: Planned) -> Planned | None:
     """Return the plan with the smallest median standard error relative to mine, if it is narrower by more than a tenth.
 
     Excluded are methods that protect less than mine, and methods whose prediction omits a part of the error.
 
     Args:
         planned_now: plans of other methods at the same budget.
-        mine: the plan that they are compared with.
+        plan: the plan that they are compared with.
     """
 
     def ratio(other: Planned) -> float:
-        return typical_ratio(other.prediction.total, mine.prediction.total)
+        return typical_ratio(other.prediction.total, plan.prediction.total)
 
-    responses_only = method(mine.method).protects_responses_only
+    responses_only = method(plan.method).protects_responses_only
     others = [
         other
         for other in planned_now
-        if other.method != mine.method
+        if other.method != plan.method
         and method(other.method).role != "public"
         and other.is_complete
         and (responses_only or not method(other.method).protects_responses_only)
@@ -321,20 +321,20 @@ def verdict(public: PublicData, n: int, mu: float, id: str, *, parameters: Param
     return verdict_of(public, predict_method(public, n, id, mu, parameters=parameters))
 
 
-def verdict_of(public: PublicData, mine: Planned) -> str:
+def verdict_of(public: PublicData, plan: Planned) -> str:
     """Return the verdict from a computed prediction; its figures are medians over coefficients, rounded."""
     if not public.labelled:
         return Note(PlanVerdict.NO_TARGET)
     alone = public_alone(public)
     if alone is None:
         return Note(PlanVerdict.UNKNOWN_SIZE)
-    title = method(mine.method).title
-    ratio, precision, outcomes = beside_public(mine.prediction, alone)
+    title = method(plan.method).title
+    ratio, precision, outcomes = beside_public(plan.prediction, alone)
     if not ratio <= _WORTHLESS_RATIO:
-        return Note(PlanVerdict.CANNOT_IMPROVE, mu=mine.mu, title=title)
+        return Note(PlanVerdict.CANNOT_IMPROVE, mu=plan.mu, title=title)
     kind = PlanVerdict.MAY_NOT_IMPROVE if ratio > NO_GAIN else PlanVerdict.IMPROVES
-    omission = "" if mine.is_complete else PlanVerdict.TRUNCATION_LEFT_OUT.sentence()
-    sentences = (kind.sentence(mu=mine.mu, title=title, precision=precision), outcomes, omission)
+    omission = "" if plan.is_complete else PlanVerdict.TRUNCATION_LEFT_OUT.sentence()
+    sentences = (kind.sentence(mu=plan.mu, title=title, precision=precision), outcomes, omission)
     return " ".join(filter(None, sentences))
 
 

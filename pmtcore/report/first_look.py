@@ -46,18 +46,18 @@ class QuickComparison:
         return TYPICAL if self.typical else DISTANCE
 
 
-def cached_first_look(mark: tuple[str, ...]) -> QuickComparison | None:
+def cached_first_look(key: tuple[str, ...]) -> QuickComparison | None:
     """Return the figures of an earlier session, if they are still cached."""
-    return _kept.get(mark)
+    return _kept.get(key)
 
 
-def remember(mark: tuple[str, ...], make: Callable[[], QuickComparison]) -> QuickComparison:
+def remember(key: tuple[str, ...], compute: Callable[[], QuickComparison]) -> QuickComparison:
     """Return figures of study tables: made once in this process, shared by later sessions."""
-    if mark not in _kept:
-        _kept[mark] = make()
+    if key not in _kept:
+        _kept[key] = compute()
         while len(_kept) > _MOST:
             _kept.popitem(last=False)
-    return _kept[mark]
+    return _kept[key]
 
 
 def is_quick(problem: Problem) -> bool:

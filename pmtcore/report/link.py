@@ -19,13 +19,13 @@ _TEXT = Path(__file__).with_name("demo_knobs.toml").read_text(encoding="utf-8")
 KNOBS: dict[str, dict[str, Any]] = tomllib.loads(_TEXT.replace("{kappa_bar}", term("kappa_bar").words))
 
 
-def demo_knobs(asked: Mapping[str, str]) -> dict[str, float]:
+def demo_knobs(fields: Mapping[str, str]) -> dict[str, float]:
     """Return the places of the demo's knobs that an address names.
 
     Raises:
         InputError: no number, or a place that the demo does not have.
     """
-    knobs = {name: number(name, asked[name]) for name in KNOBS if name in asked}
+    knobs = {name: number(name, fields[name]) for name in KNOBS if name in fields}
     for name, value in knobs.items():
         if value not in KNOBS[name]["options"]:
             offered = [f"{one:g}" for one in KNOBS[name]["options"]]
@@ -33,26 +33,26 @@ def demo_knobs(asked: Mapping[str, str]) -> dict[str, float]:
     return knobs
 
 
-def choices_of(asked: Mapping[str, str], first: Choices, names: Sequence[str]) -> Choices:
+def choices_of(fields: Mapping[str, str], first: Choices, names: Sequence[str]) -> Choices:
     """Return the choices of columns in an address, over the defaults of the table.
 
     Raises:
         InputError: a column that the table does not have, or a number that is none.
     """
-    target, family = asked.get("target", first.target), asked.get("family", first.family)
+    target, family = fields.get("target", first.target), fields.get("family", first.family)
     chosen = replace(first, target=target, family=family, features=None)
-    features = tuple(name for name in asked.get("features", "").split(",") if name)
+    features = tuple(name for name in fields.get("features", "").split(",") if name)
     unknown = [name for name in (chosen.target, *features) if name not in (*names, _ALL_COLUMNS)]
     if unknown:
         raise InputError(FaceMessage.LINK_COLUMNS, columns=unknown, present=list(names))
     # Without a word about them those that the table starts with; all of them where it starts with fewer.
     usual = None if first.features is None else tuple(name for name in first.features if name != chosen.target)
     given: dict[str, Any] = {"features": None if features == (_ALL_COLUMNS,) else features or usual}
-    given |= {name: asked[name] for name in _TEXTS if name in asked}
-    given |= {field: number(name, asked[name]) for name, field in _NUMBERS.items() if name in asked}
-    given |= {"intercept": asked["intercept"] != "0"} if "intercept" in asked else {}
-    given |= {"levels": levels_from_text(asked["levels"].splitlines())} if "levels" in asked else {}
-    given |= {"kinds": kinds_from_text(asked["kinds"].splitlines())} if "kinds" in asked else {}
+    given |= {name: fields[name] for name in _TEXTS if name in fields}
+    given |= {field: number(name, fields[name]) for name, field in _NUMBERS.items() if name in fields}
+    given |= {"intercept": fields["intercept"] != "0"} if "intercept" in fields else {}
+    given |= {"levels": levels_from_text(fields["levels"].splitlines())} if "levels" in fields else {}
+    given |= {"kinds": kinds_from_text(fields["kinds"].splitlines())} if "kinds" in fields else {}
     given |= {"features": None} if given.get("formula") else {}
     return replace(chosen, **given)
 

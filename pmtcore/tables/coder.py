@@ -208,7 +208,7 @@ class Coder:
             gaps[self.target.name] = gaps_of_response.missing | gaps_of_response.unseen
         return [name for name in self.columns(labelled) if name in gaps and np.any(gaps[name])]
 
-    def check(self, blocks: Iterable[Cells], whose: str, labelled: bool = True) -> None:
+    def check(self, blocks: Iterable[Cells], role: str, labelled: bool = True) -> None:
         """Check that there are no gaps that a strict policy refuses.
 
         For a private table the answer depends on its rows without noise, outside the guarantee.
@@ -225,9 +225,9 @@ class Coder:
                 missing |= {part.name} if np.any(gaps.missing) else set()
                 unseen |= {part.name} if np.any(gaps.unseen) else set()
         if self.choices.unseen == "refuse" and unseen:
-            raise InputError(TableMessage.UNKNOWN_LEVELS, columns=self._ordered(unseen), table=whose)
+            raise InputError(TableMessage.UNKNOWN_LEVELS, columns=self._ordered(unseen), table=role)
         if self.choices.missing == "refuse" and missing:
-            raise InputError(TableMessage.MISSING_VALUES, table=whose, columns=self._ordered(missing))
+            raise InputError(TableMessage.MISSING_VALUES, table=role, columns=self._ordered(missing))
 
     def _ordered(self, names: set[str]) -> list[str]:
         """Return these names in the order of the columns."""

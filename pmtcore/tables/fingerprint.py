@@ -325,10 +325,10 @@ class _HashingRules:
 
 
 def _read(
-    block: Block, names: Sequence[str], mark: str | None, key: bytes, *, telling: list[int] | None
+    block: Block, names: Sequence[str], decimal: str | None, key: bytes, *, telling: list[int] | None
 ) -> _HashedBlock:
     """Return a block with its numbers, words and, where telling columns are known, quick hashes."""
-    values = {name: numbers(block.columns[name], mark) for name in names}
+    values = {name: numbers(block.columns[name], decimal) for name in names}
     words = [_words_of(block.columns[name], values[name], key) for name in names]
     return _HashedBlock(block.rows, values, words, None if telling is None else _quick_hashes(words, telling, key))
 

@@ -72,12 +72,12 @@ def _dropping_blocks(blocks: deque[Cells]) -> Iterator[Cells]:
         yield blocks.popleft()
 
 
-def fits_in_memory(rows: int, used: int, columns: int) -> bool:
+def fits_in_memory(rows: int, bytes_used: int, columns: int) -> bool:
     """Return whether numbers of a table are stored: they fit into memory, and both passes have the same blocks.
 
     Args:
         rows: number of rows of the table.
-        used: number of columns that are stored.
+        bytes_used: number of columns that are stored.
         columns: number of all columns, which the fingerprint reads.
     """
-    return rows * used * _NUMBER_BYTES <= bytes_for_rows() and block_rows(used) == block_rows(columns)
+    return rows * bytes_used * _NUMBER_BYTES <= bytes_for_rows() and block_rows(bytes_used) == block_rows(columns)

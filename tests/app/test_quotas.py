@@ -116,7 +116,7 @@ def test_long_runs_wait_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
         job_slots.acquire(job)
     with refused(ReleaseMessage.SERVER_BUSY, count=limits.MAX_RUNNING):
         job_slots.acquire(object())
-    job_slots.note(jobs[0], live=False)
+    job_slots.note(jobs[0], running=False)
     job_slots.acquire(object())
     monkeypatch.setattr(job_slots, "_FORGOTTEN", 0.0)
     job_slots.acquire(object())
@@ -341,5 +341,5 @@ def test_one_person_does_not_take_every_place(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(InputError):
         job_slots.acquire(object(), "ana")
     job_slots.acquire(object(), "bob")
-    job_slots.note(jobs[0], live=False)
+    job_slots.note(jobs[0], running=False)
     job_slots.acquire(object(), "ana")

@@ -418,9 +418,9 @@ def test_zero_noise_gives_the_penalized_fit_and_sparsity_survives(seed):
 def test_a_smaller_promise_is_more_noise_and_relations_differ():
     """Under replace-one, twice the noise of add-remove at the same epsilon."""
     args = (losses.linear(1.0), 1.0)
-    one, two = (noise_for(ObjectiveConstants(*args, 10.0), 0.5, 0.0, n, free=False).scale for n in BOTH)
+    one, two = (noise_for(ObjectiveConstants(*args, 10.0), 0.5, 0.0, n, free_jacobian=False).scale for n in BOTH)
     assert two == 2 * one
-    gauss = [noise_for(ObjectiveConstants(*args, 10.0), 0.5, 1e-4, n, free=False).scale for n in BOTH]
+    gauss = [noise_for(ObjectiveConstants(*args, 10.0), 0.5, 1e-4, n, free_jacobian=False).scale for n in BOTH]
     assert gauss[1] > 1.9 * gauss[0]
 
 

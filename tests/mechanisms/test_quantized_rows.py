@@ -106,7 +106,7 @@ def test_a_product_with_a_point_is_exact(seed):
             alone = QuantizedRows(
                 64, piece.lengths[:64], piece.response[:64], stored_directions=piece.directions[:, :64].astype(np.int32)
             )
-            assert np.array_equal(alone.along(alone.directions, in_steps(points[1:2]))[0], along[1, :64])
+            assert np.array_equal(alone.projections(alone.directions, in_steps(points[1:2]))[0], along[1, :64])
         return np.zeros(1)
 
     Quantizer.features_only(np.eye(5), False).pieces(rows, 0).sum(look)

@@ -565,7 +565,7 @@ def test_the_printed_noise_is_to_be_chosen():
     """Equation 4 at delta = 0.001 and half of epsilon 0.4: 18.85 zeta1 zeta2; exact 9.90 with labels; equation 12."""
     terms = ObjectiveConstants(losses.LOGISTIC, 1.0, 1e9)
     assert equation_4(terms, 0.2, 1e-3).scale == pytest.approx(18.85, abs=0.005)
-    assert noise_for(terms, 0.2, 1e-3, ADD, free=False).scale == pytest.approx(9.90, abs=0.005)
+    assert noise_for(terms, 0.2, 1e-3, ADD, free_jacobian=False).scale == pytest.approx(9.90, abs=0.005)
     assert corollary_5(1.0, 0.4, 1e-3) == pytest.approx(18.72, abs=0.01)
     public, rows = draw("gaussian", 1)
     sizes = {}

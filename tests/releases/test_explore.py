@@ -265,7 +265,7 @@ def test_the_clearest_coefficient_is_explained_in_the_unit_of_the_picture(moment
     value, low, high = with_equal_decimals(*(row[figure] * scale for figure in ("value", "low", "high")))
     assert f"a change of {value} (95 % limits {low} to {high})" in words
     assert f") in {fit.response}, the other columns held fixed." in words, "a label has no standard deviations"
-    of_label = figures.example_words(moment[0], fit, shown, {}, said_of="y is 1")
+    of_label = figures.example_words(moment[0], fit, shown, {}, event="y is 1")
     assert ") in the chance that y is 1, the other columns held fixed." in of_label
     assert figures.example_words(moment[0], fit, shown.assign(low=-1.0, high=1.0), {}) == ""
     number = moment[0].regress("b ~ a + hit")

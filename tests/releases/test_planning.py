@@ -121,7 +121,7 @@ def test_curves_are_what_a_plan_says(seed):
     outlined = Curves(public, 5000)
     while not outlined.all_outlined():
         assert outlined.step()
-    across = {id: [one.mu for one in outlined.drawn() if one.method == id] for id in outlined.ids}
+    across = {id: [one.mu for one in outlined.plans() if one.method == id] for id in outlined.ids}
     assert all(mus == [0.1, 1.0, 2.0] for mus in across.values()), "a line of each method before any is complete"
     curves = Curves(public, 5000, ladder=(0.5, 1.0, 2.0))
     curves.first("pmt-ridge")

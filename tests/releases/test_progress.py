@@ -120,7 +120,7 @@ def test_what_an_interrupt_costs_is_said(places, tmp_path, monkeypatch, capsys, 
 
     def interrupted(self, count):
         observed(self, count)
-        if self.spent == spent:
+        if self.spend_begun == spent:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Progress, "rows", interrupted)

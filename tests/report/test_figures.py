@@ -191,7 +191,8 @@ def test_axes_and_legend_of_a_run_are_there_before_its_results():
     methods_run, places = ["joint-pmt", "public-only"], (0.1, 1.0, 10.0)
     everything = [Summary(id, mu, mu, 0.2, 0.2, 0.01, 0.15, 0.3, 5) for id in methods_run for mu in places]
     drawn = [
-        compare.comparison(everything[:count], methods=methods_run, places=places) for count in (0, 1, len(everything))
+        compare.comparison(everything[:count], methods=methods_run, axis_values=places)
+        for count in (0, 1, len(everything))
     ]
     assert len({figure.layout.xaxis.range for figure in drawn}) == 1
     assert drawn[1].layout.yaxis.range == drawn[2].layout.yaxis.range

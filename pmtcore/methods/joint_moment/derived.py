@@ -131,13 +131,13 @@ def parse(text: str, base: tuple[str, ...], rows: np.ndarray, weighted: bool = F
     return Derived(base, tuple(rules), weighted)
 
 
-def _rules(part: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:
+def _rules(expression: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:
     """Return the rules of one declaration: of one column, or of the columns of one spline."""
-    call = _CALL.match(part)
+    call = _CALL.match(expression)
     if call is None:
-        pair = _pair(part, ":", base)
+        pair = _pair(expression, ":", base)
         if pair is None:
-            raise InputError(MethodMessage.DERIVED_UNREADABLE, expression=part[:80])
+            raise InputError(MethodMessage.DERIVED_UNREADABLE, expression=expression[:80])
         return [Rule(f"{pair[0]}:{pair[1]}", "product", pair)]
     kind, inside = call.group(1), call.group(2).strip()
     if kind == "product":
@@ -157,11 +157,11 @@ def _rules(part: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:
     return [Rule(f"log({name})", "log", (name,), (float(np.min(positive)) / 2,))]
 
 
-def _spline_rules(inside: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:
+def _spline_rules(arguments: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:
     """Return a restricted cubic spline's columns beside the linear one, knots at Harrell's public quantiles."""
-    name, _, count = inside.rpartition(",")
+    name, _, count = arguments.rpartition(",")
     if not name:
-        name, count = inside, "4"
+        name, count = arguments, "4"
     name = _column(name.strip(), base)
     k = whole_number_between(f"the knots of spline({name})", count, _FEWEST_KNOTS, _MOST_KNOTS)
     edge = 0.1 if k == _FEWEST_KNOTS else 0.05
@@ -190,9 +190,9 @@ def _column(text: str, base: tuple[str, ...]) -> str:
     return text
 
 
-def _pair(text: str, mark: str, base: tuple[str, ...]) -> tuple[str, str] | None:
+def _pair(text: str, separator: str, base: tuple[str, ...]) -> tuple[str, str] | None:
     """Return the two columns around one of the marks, None where there are none; names may have the mark in them."""
-    for at in (match.start() for match in re.finditer(re.escape(mark), text)):
+    for at in (match.start() for match in re.finditer(re.escape(separator), text)):
         left, right = text[:at].strip(), text[at + 1 :].strip()
         if left in base and right in base:
             return left, right

@@ -147,10 +147,10 @@ class PrintedPlan(PerturbedPlan):
         b = by(self.noise, source, trials, d)
         return np.abs(b) if self.selection == "vs-plus" else b
 
-    def share_retrieved(self, iterates: Iterated, how: str) -> np.ndarray:
+    def share_retrieved(self, iterates: Iterated, correction: str) -> np.ndarray:
         """Return the share of ``(1 - r) eps`` that the paper counts as retrieved, of each trial (t,)."""
         return retrieved_share(
-            iterates.weights, self.target.floor, self.claim.epsilon, how, share=self.parameters.share
+            iterates.weights, self.target.floor, self.claim.epsilon, correction, share=self.parameters.share
         )
 
     def parts(self) -> tuple[Spend, ...]:
@@ -272,7 +272,7 @@ def _planned(public: PublicData, budget: Budget, parameters: PrintedParameters, 
     drawn = parameters.share * epsilon
     noise = equation_4(terms, drawn, claim.delta)
     if parameters.form == "exact":
-        noise = noise_for(terms, drawn, claim.delta, claim.neighbours, free=False)
+        noise = noise_for(terms, drawn, claim.delta, claim.neighbours, free_jacobian=False)
     return PrintedPlan(ground, budget.mu, target, claim, noise, selection, parameters)
 
 

@@ -62,8 +62,8 @@ def _retrieved_parts(facts: Facts) -> list[tuple[str, float, str]]:
     ]
 
 
-def _epsilon(facts: Facts, part: str) -> float:
-    return float(facts.as_dict().get(f"{part}_epsilon", 0.0))
+def _epsilon(facts: Facts, name: str) -> float:
+    return float(facts.as_dict().get(f"{name}_epsilon", 0.0))
 
 
 def retrieved_table(facts: Facts) -> pd.DataFrame:

@@ -39,7 +39,7 @@ def comparison(
     sampling: float | None = None,
     *,
     methods: Sequence[str] = (),
-    places: Sequence[float] = (),
+    axis_values: Sequence[float] = (),
     measure: str = DISTANCE,
     height: int = 420,
 ) -> go.Figure:
@@ -51,7 +51,7 @@ def comparison(
         mean: draw means with a band of one standard deviation, in place of medians with the 10 to 90 % band.
         sampling: expected error of the non-private fit itself, drawn as a line.
         methods: ids that get a place in the legend before they have a result.
-        places: positions that the horizontal axis reaches before they have a result.
+        axis_values: positions that the horizontal axis reaches before they have a result.
         measure: what the errors are.
         height: in pixels.
     """
@@ -60,26 +60,26 @@ def comparison(
         rows = sorted((s for s in summaries if s.method == id), key=lambda s: s.x)
         if method(id).role != "reference":  # its distance is 0, which a log axis cannot show
             _draw(figure, id, rows, _SYMBOLS[at % len(_SYMBOLS)], mean=mean, axis=axis)
-    across = [*places, *(s.x for s in summaries)]
+    across = [*axis_values, *(s.x for s in summaries)]
     if sampling is not None and across:
         ends = [min(across), max(across)]
         line = {"color": of_role("reference").colour, "width": 2, "dash": "dot"}
         name = f"{of_role('reference').title}: its own sampling error"
         figure.add_scatter(x=ends, y=[sampling, sampling], mode="lines", name=name, line=line)
-    if places:
-        _reach(figure, places)
+    if axis_values:
+        _reach(figure, axis_values)
     log_axis(figure, "x")
     log_axis(figure, "y")
     more = len({trace.name for trace in figure.data if trace.showlegend is not False}) - _FEW
     return finish(figure, AXES[axis], measure, height + _LEGEND * max(more, 0))
 
 
-def _reach(figure: go.Figure, places: Sequence[float]) -> None:
+def _reach(figure: go.Figure, axis_values: Sequence[float]) -> None:
     """Fix the horizontal axis to all places and round the vertical one out to powers of ten.
 
     Results that come in later then move neither, as a rule.
     """
-    low, high = math.log10(min(places)), math.log10(max(places))
+    low, high = math.log10(min(axis_values)), math.log10(max(axis_values))
     margin = 0.03 * max(high - low, 1.0)
     figure.update_xaxes(range=[low - margin, high + margin])
     drawn = [y for trace in figure.data for y in trace.y if y is not None and 0 < y < math.inf]

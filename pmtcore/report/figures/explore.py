@@ -235,18 +235,18 @@ def event_of(moment: Moment, response: str, levels: Mapping[str, str]) -> str:
     return event(response, levels) if response in moment.labels else ""
 
 
-def predicted_words(fit: Regression, at: Predicted, said_of: str) -> str:
+def predicted_words(fit: Regression, at: Predicted, event: str) -> str:
     """Return a prediction with its band; of a label a chance, which lies between 0 and 1.
 
     Args:
         fit: the regression.
         at: what it predicts at some values.
-        said_of: what a response of zeros and ones says where it is 1 (:func:`event`); empty for others.
+        event: what a response of zeros and ones says where it is 1 (:func:`event`); empty for others.
     """
-    if said_of:
+    if event:
         value, low, high = with_equal_decimals(at.value, at.low, at.high)
         kind = ExploreWords.CHANCE if at.low >= 0 and at.high <= 1 else ExploreWords.CHANCE_BEYOND
-        return kind.sentence(event=said_of, value=value, low=low, high=high)
+        return kind.sentence(event=event, value=value, low=low, high=high)
     value, low, high = with_equal_decimals(at.value, at.low, at.high)
     figures = {"value": value, "low": low, "high": high, "new_low": said(at.new_low), "new_high": said(at.new_high)}
     return ExploreWords.PREDICTED.sentence(name=fit.response, **figures)
@@ -325,7 +325,7 @@ def picture_words(moment: Moment, fit: Regression, bases: Mapping[str, str], cor
 
 
 def example_words(
-    moment: Moment, fit: Regression, shown: pd.DataFrame, references: Mapping[str, str], *, said_of: str = ""
+    moment: Moment, fit: Regression, shown: pd.DataFrame, references: Mapping[str, str], *, event: str = ""
 ) -> str:
     """Say what the clearest coefficient means, in the unit of the chart; empty without one.
 
@@ -334,7 +334,7 @@ def example_words(
         fit: the regression.
         shown: as of :func:`table`.
         references: levels that categories are compared with, by column.
-        said_of: what a response of zeros and ones says where it is 1 (:func:`event`); empty for others.
+        event: what a response of zeros and ones says where it is 1 (:func:`event`); empty for others.
     """
     rows = shown[shown["coefficient"].isin(fit.features)]
     clear = (np.abs(rows["value"]) / (rows["high"] - rows["low"])).where((rows["low"] > 0) | (rows["high"] < 0))
@@ -352,7 +352,7 @@ def example_words(
     value, low, high = with_equal_decimals(*(row[figure] * scale for figure in ("value", "low", "high")))
     has_sd = spread > 0 and fit.response not in moment.labels
     in_sd = f" ({said(row['value'] * scale / spread)} standard deviations)" if has_sd else ""
-    changed = f"the chance that {said_of}" if said_of else f"{fit.response}{in_sd}"
+    changed = f"the chance that {event}" if event else f"{fit.response}{in_sd}"
     others = ", the other columns held fixed" if len(fit.features) > 1 else ""
     facts = {"name": changed, "value": value, "low": low, "high": high, "others": others}
     return ExploreWords.EXAMPLE.sentence(event=cause, **facts)
@@ -399,15 +399,15 @@ def model_words(fit: Regression) -> str:
     return f"{fit.response} on {', '.join(described) or 'its mean alone'}"
 
 
-def model_titles(looked: Sequence[Regression], names: Mapping[str, str]) -> dict[str, str]:
+def model_titles(models: Sequence[Regression], names: Mapping[str, str]) -> dict[str, str]:
     """Return the title of each model by its key: its name, else its number among the models shown."""
-    return {key_of(fit): names.get(key_of(fit), f"model {at}") for at, fit in enumerate(looked, 1)}
+    return {key_of(fit): names.get(key_of(fit), f"model {at}") for at, fit in enumerate(models, 1)}
 
 
-def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequence[str]) -> pd.DataFrame:
+def listing(models: Sequence[Regression], names: Mapping[str, str], pinned: Sequence[str]) -> pd.DataFrame:
     """Return the models examined, newest first, with their fits and how each differs from the one before it."""
-    rows, named = [], model_titles(looked, names)
-    for at, fit in reversed(list(enumerate(looked, 1))):
+    rows, named = [], model_titles(models, names)
+    for at, fit in reversed(list(enumerate(models, 1))):
         share = fit.r_squared
         key = key_of(fit)
         rows.append(
@@ -415,7 +415,7 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
                 "model": named[key],
                 "explains": model_words(fit),
                 "R² (95 %)": "" if share is None else _percents(share),
-                "change": _difference(looked[at - 2], fit) if at > 1 else "",
+                "change": _difference(models[at - 2], fit) if at > 1 else "",
                 "residual sd": fit.residual_sd,
                 "features": len(fit.names) - fit.constant,
                 "ridge": fit.lam,

@@ -239,9 +239,9 @@ def truncation_words(one: Planned) -> str:
     return f"{share} Their effect is {where}."
 
 
-def narrower_words(mine: Planned, other: Planned) -> str:
+def narrower_words(plan: Planned, other: Planned) -> str:
     """Return the sentence that another method is predicted to be narrower, with both figures."""
-    share = typical_ratio(other.prediction.total, mine.prediction.total)
+    share = typical_ratio(other.prediction.total, plan.prediction.total)
     return (
         f"“{title(other.method)}” is predicted to have {said(share, 2)} times the standard error of this method, "
         "for the typical coefficient."
