@@ -2669,8 +2669,8 @@ def _noise_mutants() -> list[Mutant]:
         "tests/glm/test_solvers.py",
         (
             "solver: the matrix pulls half as much as its curvature says",
-            "theta @ self.matrix)\n\n    def sharp",
-            "theta @ self.matrix / 2)\n\n    def sharp",
+            "theta @ self.matrix)\n\n    def lasso_value",
+            "theta @ self.matrix / 2)\n\n    def lasso_value",
         ),
         ("solver: a fit ends by the length of its gradient", "start, measure=newton_decrements)", "start)"),
     )

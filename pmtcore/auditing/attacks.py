@@ -141,7 +141,7 @@ def symbol(*, printed: bool = True) -> Attack:
     )
     result = symbol_attack(made, runs, SeededNoise(5), printed)
     words = "a device answers with a symbol" if printed else "a clipped report looks like the outer row's"
-    counts = round(result.false_alarms * runs), round(result.caught * runs)
+    counts = round(result.false_alarms * runs), round(result.detections * runs)
     tables = ("for a row on the radius", "for one a hundredth outside")
     return Attack("E5", "paper C" if printed else "ours", words, epsilon, *counts, runs, tables=tables)
 

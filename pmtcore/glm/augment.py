@@ -67,7 +67,7 @@ class Target:
         return self.lam if self.kind == "ridge" else self.lam * self.kappa if self.kind == "elastic-net" else 0.0
 
     @property
-    def sharp(self) -> bool:
+    def has_lasso(self) -> bool:
         """Return True where the target has ``Lambda |theta|``."""
         return self.kind in ("lasso", "elastic-net")
 
@@ -272,12 +272,12 @@ class _DerivativeCache:
     """Derivatives of the losses of each fit at the last point where they were computed: a local quadratic model.
 
     Attributes:
-        place: coefficients (t, p).
+        point: coefficients (t, p).
         gradient: there (t, p).
         hessian: there (t, p, p).
     """
 
-    place: np.ndarray
+    point: np.ndarray
     gradient: np.ndarray
     hessian: np.ndarray
 
@@ -289,14 +289,14 @@ class _DerivativeCache:
         The error of the model's gradient is at most ``R/2`` times the curvature along the step, R the length of a row.
         """
         hessian = self.hessian[active]
-        gradient = self.gradient[active] + np.einsum("tij,tj->ti", hessian, start - self.place[active])
+        gradient = self.gradient[active] + np.einsum("tij,tj->ti", hessian, start - self.point[active])
         theta = model_minimum((gradient, hessian), penalty, start, tolerance)
-        way = theta - self.place[active]
+        way = theta - self.point[active]
         inaccurate = ~(np.einsum("ti,tij,tj->t", way, hessian, way) <= _SLIGHT_CURVATURE * tolerance)
         if np.any(inaccurate):
             refitted = active[inaccurate]
             fit = minimize(data, penalty.subset(inaccurate), tolerance, theta[inaccurate])
-            self.place[refitted], theta[inaccurate] = fit.theta, fit.theta
+            self.point[refitted], theta[inaccurate] = fit.theta, fit.theta
             self.gradient[refitted], self.hessian[refitted] = fit.derivatives
         return theta
 

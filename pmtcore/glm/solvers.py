@@ -70,13 +70,13 @@ class Proximal:
         root: W (d, d): coefficients of the table are ``W theta``.
         back: ``W^{-1}`` (d, d).
         metric: ``W^{-2}`` (d, d).
-        sharp: weights (d,).
+        lasso: weights (d,).
     """
 
     root: np.ndarray
     back: np.ndarray
     metric: np.ndarray
-    sharp: np.ndarray
+    lasso: np.ndarray
 
     @classmethod
     def of(cls, root: np.ndarray, sharp: np.ndarray) -> Proximal:
@@ -86,7 +86,7 @@ class Proximal:
 
     def step(self, v: np.ndarray) -> np.ndarray:
         """Return the minimizers (t, d) for v (t, d), by coordinate descent; v itself without weights."""
-        if not np.any(self.sharp):
+        if not np.any(self.lasso):
             return v
         goal = v @ self.root
         beta, diagonal = goal.copy(), np.diag(self.metric)
@@ -95,7 +95,7 @@ class Proximal:
             for j in range(len(diagonal)):
                 pull = (beta - goal) @ self.metric[:, j] - (beta[:, j] - goal[:, j]) * diagonal[j]
                 unpenalized = goal[:, j] - pull / diagonal[j]
-                beta[:, j] = np.sign(unpenalized) * np.maximum(np.abs(unpenalized) - self.sharp[j] / diagonal[j], 0.0)
+                beta[:, j] = np.sign(unpenalized) * np.maximum(np.abs(unpenalized) - self.lasso[j] / diagonal[j], 0.0)
             if np.max(np.abs(beta - before)) <= _SWEEP_TOLERANCE * max(float(np.max(np.abs(beta))), 1e-300):
                 break
         return np.asarray(beta @ self.back)
@@ -104,7 +104,7 @@ class Proximal:
         """Return ``W theta`` (t, d), with lasso coefficients of the size of rounding errors set to 0."""
         beta = theta @ self.root
         negligible = np.abs(beta) < _RELATIVE_ZERO * np.max(np.abs(beta), axis=1, keepdims=True)
-        return np.where(negligible & (self.sharp > 0), 0.0, beta)
+        return np.where(negligible & (self.lasso > 0), 0.0, beta)
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Penalty:
         """Return the gradients (t, p) of the differentiable terms."""
         return np.asarray(self.linear + self.ridge * (theta - self.centre) + theta @ self.matrix)
 
-    def sharp(self, theta: np.ndarray) -> np.ndarray:
+    def lasso_value(self, theta: np.ndarray) -> np.ndarray:
         """Return the value of the lasso term (t,)."""
         return np.asarray(np.sum(self.lasso * np.abs(theta), axis=1))
 
@@ -244,14 +244,14 @@ class Data(Generic[Loss_co]):
     """Rows (n, p) in memory, responses (n,), the loss, and its weight in each row (n,); ``None``: 1.
 
     Attributes:
-        near: whether Hessians at near points are reused, which is faster for many rows.
+        reuses_hessians: whether Hessians at near points are reused, which is faster for many rows.
     """
 
     loss: Loss_co
     x: np.ndarray
     y: np.ndarray
     weights: np.ndarray | None = None
-    near: bool = False
+    reuses_hessians: bool = False
 
     @property
     def count(self) -> int:
@@ -274,7 +274,7 @@ class Data(Generic[Loss_co]):
 
     def derivatives(self, theta: np.ndarray) -> Derivatives:
         """Return gradients (t, p) and Hessians (t, p, p) of the sum of losses."""
-        if self.near:
+        if self.reuses_hessians:
             return self.rows.gradients(self.loss, theta), self._hessians.at(theta)
         return self.rows.sums(self.loss, theta)
 
@@ -557,8 +557,8 @@ def _searched(
     data: Losses[RowLoss], penalty: Penalty, theta: np.ndarray, step: np.ndarray, *, gradient: np.ndarray
 ) -> np.ndarray:
     """Return the ends (t, p) of steps halved until the objective falls by a share of the predicted decrease."""
-    before = data.value(theta) + penalty.smooth(theta) + penalty.sharp(theta)
-    predicted = np.sum(gradient * step, axis=1) + penalty.sharp(theta + step) - penalty.sharp(theta)
+    before = data.value(theta) + penalty.smooth(theta) + penalty.lasso_value(theta)
+    predicted = np.sum(gradient * step, axis=1) + penalty.lasso_value(theta + step) - penalty.lasso_value(theta)
     rounding = 1e-11 * (1 + np.abs(before))
     length = np.ones(len(theta))
     live = np.flatnonzero(-predicted > rounding)  # a smaller decrease is below the objective's rounding error
@@ -567,7 +567,7 @@ def _searched(
             break
         tried = theta[live] + length[live, None] * step[live]
         now = penalty.subset(live)
-        after = data.value(tried) + now.smooth(tried) + now.sharp(tried)
+        after = data.value(tried) + now.smooth(tried) + now.lasso_value(tried)
         short = after > before[live] + _LEAST_DECREASE * length[live] * predicted[live] + rounding[live]
         live = live[short]
         length[live] /= 2

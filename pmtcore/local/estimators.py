@@ -297,5 +297,5 @@ def score_equation(
     pull = public.features.T @ (public.weights * centre) / m
     h = public.sums(family, start[None])[1][0] / m
     ridge = noise_variance / max(float(np.mean(np.diag(h))), 1e-3) + 1e-6
-    data = Data(family, public.features, np.zeros(m), public.weights, near=m > _ROWS_FOR_NEAR_HESSIANS)
+    data = Data(family, public.features, np.zeros(m), public.weights, reuses_hessians=m > _ROWS_FOR_NEAR_HESSIANS)
     return minimize(data, Penalty.of(-m * (pull + score), m * ridge, start), 1e-9 * m).theta

@@ -46,12 +46,12 @@ class SymbolAttack:
     """Error rates of an attacker who sees one report and must say which of two rows it came from.
 
     Attributes:
-        caught: share of reports of the row outside that the attacker names as such.
+        detections: share of reports of the row outside that the attacker names as such.
         false_alarms: share of reports of the row on the radius that the attacker names so too.
         trials: number of reports of each row.
     """
 
-    caught: float
+    detections: float
     false_alarms: float
     trials: int
 

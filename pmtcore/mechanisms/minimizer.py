@@ -183,7 +183,7 @@ class Sums:
         quadratic_norm: Frobenius norm of the quadratic term.
         centre: length of its centre.
         noise: standard deviation of a coordinate of b.
-        sharp: sum of the lasso weights.
+        lasso: sum of the lasso weights.
     """
 
     n: int
@@ -196,7 +196,7 @@ class Sums:
     quadratic_norm: float
     centre: float
     noise: float
-    sharp: float = 0.0
+    lasso: float = 0.0
 
     @property
     def rounding_bound(self) -> RoundingBound:
@@ -211,7 +211,7 @@ class Sums:
         fixed = (
             depth * self.n * self.length * (self.score + self.curvature * self.response)
             + by_theta * self.centre
-            + 4 * (_NOISE_LENGTH_SDS * math.sqrt(self.d) * self.noise + self.sharp)
+            + 4 * (_NOISE_LENGTH_SDS * math.sqrt(self.d) * self.noise + self.lasso)
         )
         return RoundingBound(2 * _UNIT_ROUNDOFF * fixed, 2 * _UNIT_ROUNDOFF * by_theta)
 

@@ -99,7 +99,7 @@ class Mechanism:
             quadratic_norm=float(np.linalg.norm(self.ridge)),
             centre=centre,
             noise=self.noise.sd(p),
-            sharp=float(np.sum(self.lasso)),
+            lasso=float(np.sum(self.lasso)),
         )
         ball = _RADIUS_PER_SCALE * (centre + loss.score / loss.curvature)
         step = self.noise.scale / FINE

@@ -24,16 +24,16 @@ class OutcomeQuantile:
     """One quantile of outcome over prediction.
 
     Attributes:
-        many: the quantile with ten public rows a column or more.
+        limit: the quantile with ten public rows a column or more.
         exponent: of the public rows a column, where there are fewer.
     """
 
-    many: float
+    limit: float
     exponent: float
 
     def ratio(self, rows_per_column: float) -> float:
         """Return the quantile at a number of public rows a column."""
-        return self.many * float(np.clip(rows_per_column, 1.0, _MANY_ROWS) / _MANY_ROWS) ** self.exponent
+        return self.limit * float(np.clip(rows_per_column, 1.0, _MANY_ROWS) / _MANY_ROWS) ** self.exponent
 
 
 @dataclass(frozen=True)

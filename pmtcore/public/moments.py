@@ -87,13 +87,13 @@ class RidgeFitCovariance:
         covariance: of the public fit around the population fit, (d, d).
         leverage: leverage (m,) of each public row.
         solve: (d, d), the map from the right-hand side of the normal equations to the coefficients.
-        pull: part (d, d) of the covariance that is due to the penalty's shrinkage, not to sampling.
+        bias: part (d, d) of the covariance that is due to the penalty's shrinkage, not to sampling.
     """
 
     covariance: np.ndarray
     leverage: np.ndarray
     solve: np.ndarray
-    pull: np.ndarray
+    bias: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +130,8 @@ class PublicData:
         covariates_are_public: whether the user has declared the covariates of the private rows public.
         rows_are_weighted: whether rows, and the constant in them, are multiplied by the root of their weight.
         mode: the public fit of labels or counts, where it has a prior.
-        around: uncertainty of the coefficients in the last row of ``factor`` where they are a ridge fit; ``None``: they
-            are the least-squares fit.
+        ridge_fit: uncertainty of the coefficients in the last row of ``factor`` where they are a ridge fit; ``None``:
+            they are the least-squares fit.
     """
 
     names: tuple[str, ...]
@@ -142,7 +142,7 @@ class PublicData:
     family: Family = GAUSSIAN
     lam: float = 0.0
     labelled: bool = True
-    around: RidgeFitCovariance | None = None
+    ridge_fit: RidgeFitCovariance | None = None
     mode: PosteriorMode | None = None
     clusters: np.ndarray | None = None
     weights: np.ndarray | None = None
@@ -178,8 +178,8 @@ class PublicData:
     @property
     def fit_variance(self) -> float:
         """Return the expected variance of a whitened public coefficient, ``1/(m - d - 1)`` for Gaussian rows."""
-        if self.around is not None:
-            return float(np.trace(self.around.covariance)) / self.d
+        if self.ridge_fit is not None:
+            return float(np.trace(self.ridge_fit.covariance)) / self.d
         return 1 / max((self.m or 0) - self.d - 1, 1)
 
     @property
@@ -339,24 +339,25 @@ class PublicData:
     def left_out_residual(self) -> np.ndarray:
         """Return public residuals (m,) in units of ``s_B``, each from the fit without its row: ``r/(1 - h/m)``."""
         z = self.whitened_in_sample
-        leverage = np.sum(z[:, :-1] ** 2, axis=1) / max(len(z), 1) if self.around is None else self.around.leverage
+        leverages = np.sum(z[:, :-1] ** 2, axis=1) / max(len(z), 1)
+        leverage = leverages if self.ridge_fit is None else self.ridge_fit.leverage
         return np.asarray(z[:, -1] / np.maximum(1 - leverage, 1e-6))
 
     @cached_property
     def fit_influence(self) -> np.ndarray:
         """Return influence values (m, d) of the public fit in whitened units, times m, from left-out residuals."""
         rows = self.whitened_in_sample[:, :-1] * self.left_out_residual[:, None]
-        return rows if self.around is None else rows @ self.around.solve
+        return rows if self.ridge_fit is None else rows @ self.ridge_fit.solve
 
     @property
     def remaining_fit_covariance(self) -> np.ndarray:
         """Return the part (d, d) of the public fit's covariance that :attr:`fit_influence` does not contain."""
-        return np.zeros((self.d, self.d)) if self.around is None else self.around.pull
+        return np.zeros((self.d, self.d)) if self.ridge_fit is None else self.ridge_fit.bias
 
     @property
     def fit_covariance(self) -> np.ndarray:
         """Return the expected covariance (d, d) of the public fit in whitened coordinates."""
-        return self.fit_variance * np.eye(self.d) if self.around is None else self.around.covariance
+        return self.fit_variance * np.eye(self.d) if self.ridge_fit is None else self.ridge_fit.covariance
 
     @cached_property
     def fit_variances(self) -> np.ndarray:
@@ -378,7 +379,7 @@ class PublicData:
     @property
     def whitened_columns(self) -> float:
         """Return the effective number of columns in the whitening, the trace of its hat matrix: d without a ridge."""
-        if self.around is None or self.rows is None:
+        if self.ridge_fit is None or self.rows is None:
             return float(self.d)
         return float(np.mean(np.sum(self.whitened_in_sample[:, :-1] ** 2, axis=1)))
 
@@ -386,8 +387,8 @@ class PublicData:
     def unbiased_squares(self) -> np.ndarray:
         """Return squared public residuals (m,), scaled to have the residual variance of the population fit as mean."""
         square = self.whitened_in_sample[:, -1] ** 2
-        if self.around is not None:
-            return np.asarray(square / np.maximum(1 - self.around.leverage, _LEAST_SLACK))
+        if self.ridge_fit is not None:
+            return np.asarray(square / np.maximum(1 - self.ridge_fit.leverage, _LEAST_SLACK))
         return np.asarray(square * len(square) / (len(square) - self.d))
 
     @cached_property
@@ -404,8 +405,8 @@ class PublicData:
         inner_out = left_out_norm(inner, self.m, self.category_norm)
         inner_out = np.minimum(inner_out, inner * self.largest_growth)
         features = z[:, : self.d] * np.sqrt(inner_out / np.maximum(inner, 1e-300))[:, None]
-        if self.around is not None:
-            return joint_rows(features, z[:, -1] / np.maximum(1 - self.around.leverage, _LEAST_SLACK))
+        if self.ridge_fit is not None:
+            return joint_rows(features, z[:, -1] / np.maximum(1 - self.ridge_fit.leverage, _LEAST_SLACK))
         return joint_rows(features, np.sign(z[:, -1]) * np.sqrt(np.maximum(residual_square, 0.0)))
 
     @property

@@ -393,7 +393,7 @@ def _ridge_regularized(public: PublicData, rows: np.ndarray, m: int) -> PublicDa
     covariance = prior.whitened(root, residual_scale)[1]
     half = root.T @ inverse
     shrinkage = covariance - half @ moment @ inverse @ root / m
-    return replace(public, factor=factor, around=RidgeFitCovariance(covariance, leverage, half @ root, shrinkage))
+    return replace(public, factor=factor, ridge_fit=RidgeFitCovariance(covariance, leverage, half @ root, shrinkage))
 
 
 def prior_precision(features: np.ndarray) -> np.ndarray:

@@ -91,7 +91,7 @@ class Coder:
         choices: of the user.
         target: rule for the response.
         decimal: decimal mark of the table that is read.
-        used: positions of the design's columns that are used; ``None``: all.
+        used_columns: positions of the design's columns that are used; ``None``: all.
         weights: of the rows of a fit; ``None`` for equal weights and for new rows.
         expected: coefficients (d,) of the public fit, where covariates are public. A row without a response then gets
             its prediction, so that a missing response changes nothing but the response.
@@ -101,7 +101,7 @@ class Coder:
     choices: Choices
     target: Coding
     decimal: str | None = "."
-    used: tuple[int, ...] | None = None
+    used_columns: tuple[int, ...] | None = None
     weights: Weights | None = None
     expected: tuple[float, ...] | None = None
 
@@ -115,7 +115,7 @@ class Coder:
     def names(self) -> tuple[str, ...]:
         """Return the names of the design's columns."""
         names = self.all_names
-        return names if self.used is None else tuple(names[j] for j in self.used)
+        return names if self.used_columns is None else tuple(names[j] for j in self.used_columns)
 
     @property
     def reads_numbers_alone(self) -> bool:
@@ -164,8 +164,8 @@ class Coder:
                 columns = feature.without_gaps(columns, gaps)
             x[:, start : start + columns.shape[1]] = columns
             start += columns.shape[1]
-        if self.used is not None:
-            x = x[:, list(self.used)]
+        if self.used_columns is not None:
+            x = x[:, list(self.used_columns)]
         weights = None
         if weighted and self.weights is not None:
             with np.errstate(all="ignore"):  # an overflow is not finite, so the row becomes zeros

@@ -86,7 +86,7 @@ class Design:
             "columns": [_feature_fields(feature) for feature in coder.features],
             "intercept": coder.choices.intercept,
             "missing": coder.choices.missing,
-            "kept": None if coder.used is None else list(coder.used),
+            "kept": None if coder.used_columns is None else list(coder.used_columns),
             "decimal": coder.decimal,
             "target": {
                 "name": target.name,

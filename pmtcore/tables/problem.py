@@ -750,7 +750,7 @@ def _without_dependent_columns(coder: Coder, x: np.ndarray) -> tuple[Coder, np.n
         raise InputError(PublicMessage.COLLINEAR_LABELS, column=facts["column"], columns=facts["columns"])
     if not notes or refuses_collinear:
         return coder, x, ()
-    return replace(coder, used=tuple(independent)), x[:, independent], tuple(notes)
+    return replace(coder, used_columns=tuple(independent)), x[:, independent], tuple(notes)
 
 
 def _left_out_note(

@@ -115,7 +115,7 @@ def test_many_rows_are_fitted_as_by_hessians_of_their_own(seed):
     x, weights = rng.standard_normal((9000, 4)), rng.uniform(0.2, 1.0, 9000)
     y = (rng.random(9000) < 1 / (1 + np.exp(-x.sum(axis=1)))).astype(float)
     logistic = families.LOGISTIC
-    own, near = Data(logistic, x, y, weights), Data(logistic, x, y, weights, near=True)
+    own, near = Data(logistic, x, y, weights), Data(logistic, x, y, weights, reuses_hessians=True)
     theta = rng.standard_normal((3, 4))
     gradients, hessians = own.derivatives(theta)
     np.testing.assert_allclose(own.rows.gradients(logistic, theta), gradients, rtol=1e-12)
@@ -132,7 +132,7 @@ def test_a_coefficient_that_few_rows_decide_does_not_stall(monkeypatch):
     x[:3, 2] = 1.0
     y = (rng.random(20_000) < 0.5).astype(float)
     y[:3] = 1.0
-    data = Data(families.LOGISTIC, x, y, near=True)
+    data = Data(families.LOGISTIC, x, y, reuses_hessians=True)
     calls, gradients = [], type(data.rows).gradients
     monkeypatch.setattr(type(data.rows), "gradients", lambda *args: calls.append(1) or gradients(*args))
     penalty = Penalty.of(np.zeros((1, 3)), 0.001)

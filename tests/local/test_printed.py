@@ -50,7 +50,7 @@ def moments(seed=1):
 def test_the_symbol_gives_a_row_away_every_time(seed):
     """E5: the attacker is right in all of 2,000 trials without one false alarm: delta = 1."""
     attacked = symbol_attack(moments(), 2000, SeededNoise(seed), printed=True)
-    assert attacked.caught == 1.0 and attacked.false_alarms == 0.0
+    assert attacked.detections == 1.0 and attacked.false_alarms == 0.0
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ def test_the_symbol_gives_a_row_away_every_time(seed):
 def test_clipping_leaves_the_attacker_guessing(source):
     """E5 repaired: caught as often as falsely accused, by Fisher's exact test, with 4,000 reports of each row."""
     attacked = symbol_attack(moments(), 4000, source, printed=False)
-    counts = [[round(rate * 4000), round((1 - rate) * 4000)] for rate in (attacked.caught, attacked.false_alarms)]
+    counts = [[round(rate * 4000), round((1 - rate) * 4000)] for rate in (attacked.detections, attacked.false_alarms)]
     assert fisher_exact(counts).pvalue > FALSE_ALARM
 
 

@@ -97,8 +97,8 @@ def test_newton_steps_are_for_labels_with_public_rows_enough_and_noise_of_no_wei
     """A curvature and two histograms for each gradient there, however many are asked for; none elsewhere."""
     labels, few, counts = (table(kind, 3000, m, 7)[0] for kind, m in (("plain", 60), ("plain", 12), ("counts", 60)))
     very_ample = plan(ID, labels, 3000, 300.0).schedule
-    assert very_ample.before == tuple(range(len(very_ample.gradients))) and very_ample.counting > 0
-    assert len(plan(ID, labels, 3000, 300.0, passes=20).schedule.before) == 20
+    assert very_ample.curvature_after == tuple(range(len(very_ample.gradients))) and very_ample.counting > 0
+    assert len(plan(ID, labels, 3000, 300.0, passes=20).schedule.curvature_after) == 20
     others = (plan(ID, labels, 3000, 4.5), plan(ID, few, 3000, 300.0), plan(ID, counts, 3000, 300.0))
     assert all(each.schedule.counting == 0.0 for each in others)
 
@@ -363,7 +363,7 @@ def test_every_schedule_spends_the_whole_budget(m, mu):
     total = sum((part.sensitivity / part.sd) ** 2 for part in made.parts())
     assert total == pytest.approx(mu**2, rel=1e-9)
     assert made.n_passes == len(made.parts())
-    assert replace(made.schedule, before=()).curvature_share == made.schedule.curvature
+    assert replace(made.schedule, curvature_after=()).curvature_share == made.schedule.curvature
 
 
 def test_steps_are_bought_where_precision_is_not_scarce():
@@ -387,7 +387,12 @@ def test_few_rows_have_a_schedule_for_each_size_of_noise(kind):
     public = table(kind, 3000, 8, 7)[0]
     budgets = [2 * math.sqrt(public.d / 3000) / noise for noise in (0.3, 0.1, 0.01, 0.001)]
     schedules = [plan(ID, public, 3000, mu).schedule for mu in budgets]
-    assert [(len(each.gradients), len(each.before)) for each in schedules] == [(5, 1), (10, 3), (10, 3), (20, 4)]
+    assert [(len(each.gradients), len(each.curvature_after)) for each in schedules] == [
+        (5, 1),
+        (10, 3),
+        (10, 3),
+        (20, 4),
+    ]
 
 
 @pytest.mark.parametrize("rows", [8, 100])

@@ -293,7 +293,7 @@ def test_no_row_is_too_long(fam, seed):
         planned = plan("napp-public", public, 6, 1.0, coordinates=coordinates)
         table = clipped_table(planned.prepared(rows))
         assert np.all(np.isfinite(table))
-        assert np.all(np.linalg.norm(table[:, :-1], axis=1) <= planned.ground.radius * (1 + 1e-12))
+        assert np.all(np.linalg.norm(table[:, :-1], axis=1) <= planned.setting.radius * (1 + 1e-12))
         for row in table:
             slope = Data(planned.mechanism.terms.loss, row[None, :-1], row[None, -1]).derivatives(
                 np.array([np.full(public.d, 7.0)])
@@ -433,7 +433,7 @@ def test_audit_finds_less_noise():
     from pmtcore.auditing.faults import UnderscaledNoise
 
     def again(made, id, own, values):
-        return plan(id, made.ground.public if own is None else own, made.n, 1.0, **values)
+        return plan(id, made.setting.public if own is None else own, made.n, 1.0, **values)
 
     for id in SOUND:
         for values in (

@@ -342,7 +342,7 @@ def test_rows_that_stay_give_the_same_bits():
     """Sums over rows in memory are those of the passes over private rows, whose columns' products are made once."""
     at = Trial(table4(2, "logistic", 400), 0.8, 0.0, 5)
     plan = at.published("napp-erm", {})
-    remaining, passes = plan.prepared(at.drawn.rows), Setting.clipped(plan.ground, at.drawn.rows)
+    remaining, passes = plan.prepared(at.drawn.rows), Setting.clipped(plan.setting, at.drawn.rows)
     theta = np.random.default_rng(1).normal(0, 1, (6, 16))
     assert np.array_equal(remaining.value(theta), passes.value(theta))
     for of_kept, of_passes in zip(remaining.derivatives(theta), passes.derivatives(theta), strict=True):
@@ -355,7 +355,7 @@ def test_sums_of_sparse_rows_are_those_of_the_passes():
     if not entry_of("adult").available:
         pytest.skip("Adult is not here")
     at = Trial(adult(2), 0.8, 1e-4, 5)
-    setting = replace(at.published("napp-erm", {}).ground, radius=2.0)
+    setting = replace(at.published("napp-erm", {}).setting, radius=2.0)
     ours, passes = setting.clipped(at.drawn.rows), Setting.clipped(setting, at.drawn.rows)
     theta = np.random.default_rng(1).normal(0, 2, (2, at.drawn.x.shape[1]))
     np.testing.assert_allclose(ours.value(theta), passes.value(theta))

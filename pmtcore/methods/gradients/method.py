@@ -105,14 +105,14 @@ class Schedule:
     Attributes:
         gradients: share of each gradient.
         curvature: share of all curvature matrices together; 0: none.
-        before: number of gradients before each curvature matrix.
+        curvature_after: number of gradients before each curvature matrix.
         counting: share of all histograms together; 0: none. There is one of gradient lengths before each gradient, and
             one of curvature lengths before each curvature matrix.
     """
 
     gradients: tuple[float, ...]
     curvature: float
-    before: tuple[int, ...]
+    curvature_after: tuple[int, ...]
     counting: float = 0.0
 
     @classmethod
@@ -127,12 +127,12 @@ class Schedule:
     @property
     def curvature_share(self) -> float:
         """Return the share of one curvature matrix."""
-        return self.curvature / max(len(self.before), 1)
+        return self.curvature / max(len(self.curvature_after), 1)
 
     @property
     def histograms(self) -> int:
         """Return the number of histograms."""
-        return len(self.gradients) + len(self.before) if self.counting else 0
+        return len(self.gradients) + len(self.curvature_after) if self.counting else 0
 
     @property
     def histogram_share(self) -> float:
@@ -157,7 +157,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
     @property
     def n_passes(self) -> int:
         """Return the number of gradients, curvature matrices and histograms."""
-        return len(self.schedule.gradients) + len(self.schedule.before) + self.schedule.histograms
+        return len(self.schedule.gradients) + len(self.schedule.curvature_after) + self.schedule.histograms
 
     @cached_property
     def gradient_norms(self) -> GradientNorms:
@@ -208,7 +208,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
             return self._lengths(norms, counts)
 
         for at, share in enumerate(self.schedule.gradients):
-            if at in self.schedule.before:
+            if at in self.schedule.curvature_after:
                 mu = self.mu * math.sqrt(self.schedule.curvature_share)
                 if counting:
                     bounds = counted_balls(frame, mu, counted(self.curvature_norms, True))
@@ -239,7 +239,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
             drawn = simulated_table(frame, draw)
             weights = None if self.public.weights is None else frame.weights
             pieces = as_they_are.pieces(drawn.private(frame.rows, self.public.names, weights))
-            state = self._passes(Private(pieces), SeededNoise(0, draw), 1, len(drawn.places)).state
+            state = self._passes(Private(pieces), SeededNoise(0, draw), 1, len(drawn.indices)).state
             errors.append(state.points[0] - drawn.fit)
             covariances.append(state.covariance[0])
         return np.array(errors), np.array(covariances)
@@ -271,7 +271,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         state = FilterState.first(self.frame, 1)
         errors = state.covariance
         for at, share in enumerate(self.schedule.gradients):
-            if at in self.schedule.before:
+            if at in self.schedule.curvature_after:
                 mu = self.mu * math.sqrt(self.schedule.curvature_share)
                 bounds = self._expected_balls(state, mu)
                 alike = curvature_at(self.frame, replace(state, released=None)).hessian
@@ -320,7 +320,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
             sensitivity = passes.GRADIENT_SENSITIVITY / self.n
             name = f"clipped gradient {at}, in units of its bound"
             spends.append(Spend.gaussian(name, sensitivity, sensitivity / (self.mu * math.sqrt(share))))
-        for at in range(len(self.schedule.before)):
+        for at in range(len(self.schedule.curvature_after)):
             sensitivity = passes.CURVATURE_SENSITIVITY / self.n
             sd = sensitivity / (self.mu * math.sqrt(self.schedule.curvature_share))
             name = f"curvature {at + 1}, in units of its squared bound"

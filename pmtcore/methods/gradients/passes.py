@@ -91,14 +91,14 @@ class FilterState:
         points: (t, d) in whitened coordinates.
         covariance: of the fit to the private rows around the points (t, d, d).
         released: released curvature as a ratio to the public one; ``None`` before any.
-        last: the gradients of the previous pass; ``None`` at first.
+        last_observation: the gradients of the previous pass; ``None`` at first.
         reach: upper bound (t,) on the length of steps after an overshoot; ``None`` before any.
     """
 
     points: np.ndarray
     covariance: np.ndarray
     released: CurvatureRatio | None
-    last: Observation | None = None
+    last_observation: Observation | None = None
     reach: np.ndarray | None = None
 
     @classmethod
@@ -213,8 +213,8 @@ def advance(frame: Frame, state: FilterState, chosen: ClippingChoice, gradients:
     clipping = np.trace(chosen.clipped.covariance, axis1=1, axis2=2) / gradients.shape[1]
     now = Observation(state.points, innovation, chosen.noise**2 + clipping)
     hessian = chosen.curvature.hessian + frame.penalty
-    if state.last is not None:
-        hessian = _raised_by_overshoot(hessian, chosen.curvature.variance, state.last, now)
+    if state.last_observation is not None:
+        hessian = _raised_by_overshoot(hessian, chosen.curvature.variance, state.last_observation, now)
     from_start, rough, noise = _innovation_covariances(state, chosen, hessian)
     from_prior = from_start + rough
     inflation = inflate_on_conflict(from_prior, innovation, from_prior + noise)
@@ -225,14 +225,14 @@ def advance(frame: Frame, state: FilterState, chosen: ClippingChoice, gradients:
     step = update.step - missed
     covariance = update.covariance + missed[:, :, None] * missed[:, None, :]
     reach = state.reach
-    if chosen.counted and state.last is not None:
+    if chosen.counted and state.last_observation is not None:
         step, covariance, reach = _safeguarded(state, now, step, covariance)
     covariance = covariance + _process_noise(frame, step[:, :, None] * step[:, None, :])
     return replace(
         state,
         points=state.points + step,
         covariance=(covariance + np.swapaxes(covariance, 1, 2)) / 2,
-        last=now,
+        last_observation=now,
         reach=reach,
     )
 
@@ -294,9 +294,9 @@ def _safeguarded(
         step: of the filter (t, d).
         covariance: of the fit around the points after that step (t, d, d).
     """
-    if state.last is None:
+    if state.last_observation is None:
         raise ValueError("two gradients are needed")
-    last_step, back = now.points - state.last.points, _step_back(state.last, now)
+    last_step, back = now.points - state.last_observation.points, _step_back(state.last_observation, now)
     overshot = np.any(back != 0, axis=1)
     reach = np.full(len(step), np.inf) if state.reach is None else _REACH_GROWTH * state.reach
     reach = np.where(overshot, _REACH_AFTER_OVERSHOOT * np.linalg.norm(last_step + back, axis=1), reach)

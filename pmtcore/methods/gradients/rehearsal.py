@@ -51,12 +51,12 @@ class SimulatedRows:
     """Simulated rows and the fit to them.
 
     Attributes:
-        places: places (k,) of their features among the public rows.
+        indices: places (k,) of their features among the public rows.
         response: (k,).
         fit: coefficients (d,) in whitened coordinates, with the problem's own penalty.
     """
 
-    places: np.ndarray
+    indices: np.ndarray
     response: np.ndarray
     fit: np.ndarray
 
@@ -68,8 +68,8 @@ class SimulatedRows:
             names: of the columns.
             weights: of the public rows (m,), where the problem has weights.
         """
-        response = self.response if weights is None else np.column_stack([self.response, weights[self.places]])
-        return PrivateRows.from_arrays(features[self.places], response, names)
+        response = self.response if weights is None else np.column_stack([self.response, weights[self.indices]])
+        return PrivateRows.from_arrays(features[self.indices], response, names)
 
 
 def simulated_table(frame: Frame, draw: int) -> SimulatedRows:

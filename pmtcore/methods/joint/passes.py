@@ -100,7 +100,7 @@ class FirstPass:
     def coefficient_units(self) -> np.ndarray:
         """Return the factors (d,) from standard errors of whitened coefficients to units of the table."""
         public = self.public
-        known = public.m is None or public.around is not None
+        known = public.m is None or public.ridge_fit is not None
         freedom = 1.0 if known or public.m is None else (public.m - public.d) / public.m
         lengths = np.linalg.norm(back_transform(public.feature_root, np.eye(public.d)), axis=0)
         return np.asarray(public.residual_scale / np.sqrt(freedom) * lengths)

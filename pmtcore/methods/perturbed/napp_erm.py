@@ -140,7 +140,7 @@ class PrintedPlan(PerturbedPlan):
 
     def noise_draws(self, source: NoiseSource, trials: int) -> np.ndarray:
         """Return the noise b (trials, d) as the selection takes it."""
-        cut, d = getattr(self.parameters, "cut", 0.0), self.ground.public.d
+        cut, d = getattr(self.parameters, "cut", 0.0), self.setting.public.d
         if self.selection == "vs" and cut:
             return draw_above(self.noise, cut * self.noise.scale, source, trials, p=d)
         by = draw_sampled if self.parameters.form == "sampled" and self.noise.pure else draw
@@ -160,12 +160,12 @@ class PrintedPlan(PerturbedPlan):
     def facts(self) -> Facts:
         """Return the claim and the public constants."""
         return Facts(
-            radius=self.ground.radius,
+            radius=self.setting.radius,
             more={
                 "claimed_epsilon": self.claim.epsilon,
                 "claimed_delta": self.claim.delta,
                 "lambda0": self.target.floor,
-                "loss": self.ground.loss.title,
+                "loss": self.setting.loss.title,
             },
         )
 
@@ -216,7 +216,7 @@ def fit_stack(
 def _direct(data: Losses[Loss], targets: Sequence[Target], b: np.ndarray, start: np.ndarray | None = None) -> Iterated:
     """Return the target and ``Lambda0 ||theta||^2`` in one convex objective (D, equation 2)."""
     ridge = np.asarray([target.floor + target.square for target in targets])[:, None] + 0 * b
-    lasso = np.asarray([target.lam if target.sharp else 0.0 for target in targets])[:, None] + 0 * b
+    lasso = np.asarray([target.lam if target.has_lasso else 0.0 for target in targets])[:, None] + 0 * b
     tolerance = _DIRECT_TOLERANCE * max(float(np.sqrt(data.count)), 1.0)
     return Iterated(minimize(data, Penalty.of(b, 2 * ridge, 0.0, lasso), tolerance, start).theta, ridge)
 
@@ -231,7 +231,7 @@ class PrintedOutcome(Outcome):
     @property
     def coefficients(self) -> np.ndarray:
         """Return coefficients (trials, d) in the units of the table."""
-        return self.plan.ground.table(self.iterates.theta)
+        return self.plan.setting.table(self.iterates.theta)
 
     def released(self) -> dict[str, Json]:
         """Return the retrieved budget in three readings of the paper (E9, E10, E13), and the number of zeros."""

@@ -132,8 +132,8 @@ class ErmPlan(PerturbedPlan):
         return Facts(
             radius=m.terms.radius,
             noise_sd=m.noise.sd(len(m.ridge)) / self.n,
-            penalty=self.ground.public.stated_penalty,
-            prior_sd=self.ground.public.prior_sd,
+            penalty=self.setting.public.stated_penalty,
+            prior_sd=self.setting.public.prior_sd,
             pure_epsilon=split.promise.epsilon if m.noise.pure else None,
             retrieved_epsilon=split.retrieved,
             more={
@@ -165,7 +165,7 @@ class ErmOutcome(StatisticOutcome[ErmPlan]):
     @property
     def coefficients(self) -> np.ndarray:
         """Return coefficients (trials, d) in the units of the table."""
-        return self.plan.ground.table(self.statistic)
+        return self.plan.setting.table(self.statistic)
 
     def released(self) -> dict[str, Json]:
         """Return the number of coefficients that are exactly 0, where there is a lasso."""
@@ -220,7 +220,7 @@ def _dp_erm(public: PublicData, n: int, budget: Budget, parameters: ErmParameter
             public.d,
             share=parameters.share,
             ridge=parameters.ridge,
-            lasso=ground.sharp(parameters.lasso),
+            lasso=ground.lasso_weights(parameters.lasso),
         )
         return _with_own(mechanism, ground, n)
 
@@ -259,7 +259,7 @@ def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappPar
             centre=centre,
             share=parameters.share,
             choice=parameters.retrieved,
-            lasso=ground.sharp(parameters.lasso),
+            lasso=ground.lasso_weights(parameters.lasso),
         )
         return _with_own(mechanism, ground, n)
 

@@ -87,7 +87,7 @@ class Setting:
         theta = np.linalg.solve(self.back, public.coefficients)
         return PublicFit(theta, hessian, spread / m * np.linalg.inv(hessian), m)
 
-    def sharp(self, lasso: float) -> np.ndarray:
+    def lasso_weights(self, lasso: float) -> np.ndarray:
         """Return lasso weights (d,), none on the intercept.
 
         Raises:
@@ -102,7 +102,7 @@ class Setting:
 class PerturbedPlan(IterativePlan[LossSums[Loss]]):
     """A plan on the sums of losses of rows that are clipped in the coordinates of its setting."""
 
-    ground: Setting
+    setting: Setting
 
     def bytes_kept(self, d: int) -> int:
         """See :class:`Plan`."""
@@ -110,7 +110,7 @@ class PerturbedPlan(IterativePlan[LossSums[Loss]]):
 
     def prepared(self, rows: PrivateRows) -> LossSums[Loss]:
         """Return the sums of losses of clipped rows."""
-        return self.ground.clipped(rows)
+        return self.setting.clipped(rows)
 
 
 def setting(

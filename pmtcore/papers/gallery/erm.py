@@ -77,7 +77,7 @@ def fit_together(
         ValueError: plans that clip rows differently, or with augmented rows.
     """
     first = plans[0]
-    if any(plan.ground.radius != first.ground.radius or plan.parameters.rows for plan in plans):
+    if any(plan.setting.radius != first.setting.radius or plan.parameters.rows for plan in plans):
         raise ValueError("plans fitted together clip rows alike and use the limit of many augmented rows")
     noise: dict[int, np.ndarray] = {}
     for plan, source in zip(plans, sources, strict=True):
@@ -347,7 +347,7 @@ class Trial:
             "floor": ALMOST_NO_RIDGE if id == "non-private" else self.floor or 0.0,
         }
         plan = self._planned(PrintedPlan, "napp-erm" if direct else id, chosen | values)
-        return replace(plan, ground=_CachedSetting(**vars(plan.ground), drawn=self.drawn))
+        return replace(plan, setting=_CachedSetting(**vars(plan.setting), drawn=self.drawn))
 
     def _planned(self, kind: type[PlanType], id: str, values: Mapping[str, Any]) -> PlanType:
         return planned(kind, id, self.drawn.public, len(self.drawn.y), mu=self.mu, values=values)
@@ -366,15 +366,15 @@ class Trial:
     def released(self, plan: ErmPlan) -> np.ndarray:
         """Return the coefficients (1, p) of a plan of ours under the paper's relation, at epsilon and no delta."""
         mechanism = plan.build(add_remove(self.epsilon, 0.0))
-        clipped = _CachedSetting(**vars(plan.ground), drawn=self.drawn).clipped(self.drawn.rows)
+        clipped = _CachedSetting(**vars(plan.setting), drawn=self.drawn).clipped(self.drawn.rows)
         minimizers = mechanism.release(clipped, len(self.drawn.y), SeededNoise(self.seed, 5), 1)
-        return plan.ground.table(minimizers)
+        return plan.setting.table(minimizers)
 
     def own(self, id: str, values: Mapping[str, Any], lams: Sequence[float]) -> np.ndarray:
         """Return the coefficients (len(lams), p) of the public fit, or of ``napp-public`` with each Lambda a lasso."""
         own = {name: value for name, value in values.items() if name != "lasso"}
         if id == "public-only":
-            ground = self.ours({}).ground
+            ground = self.ours({}).setting
             return np.repeat(ground.table(ground.fit().coefficients[None]), len(lams), axis=0)
         if values.get("lasso"):
             plain = {"coordinates": "scaled", **own}
@@ -400,8 +400,8 @@ def coefficients(trials: Sequence[Trial], tried: Tried, lams: Sequence[float]) -
                 continue
             plan, source = at.published(id, values), at.source(id)
             plans += [(series, at, source, plan if "target" in values else plan.with_lambda(lam)) for lam in lams]
-    for length in dict.fromkeys(plan.ground.radius for *_, plan in plans):
-        alike = [entry for entry in plans if entry[3].ground.radius == length]
+    for length in dict.fromkeys(plan.setting.radius for *_, plan in plans):
+        alike = [entry for entry in plans if entry[3].setting.radius == length]
         rows = trials[0].drawn.rows
         outcomes = fit_together([plan for *_, plan in alike], rows, [source for _, _, source, _ in alike])
         for (series, *_), outcome in zip(alike, outcomes, strict=True):
@@ -526,7 +526,7 @@ def retrieved_trial(
         own, planned_as = at.ours({}).build(planned).split.retrieved_share, at.published("napp-erm", {})
         for lam in lams:
             plan = planned_as.with_lambda(lam)
-            terms = ObjectiveConstants(plan.ground.loss, plan.ground.radius, 2 * (lam + plan.target.floor))
+            terms = ObjectiveConstants(plan.setting.loss, plan.setting.radius, 2 * (lam + plan.target.floor))
             errors.setdefault("napp-public (proved)", []).append(own)
             share = spend(terms, planned).retrieved_share
             errors.setdefault("ridge of Lambda + Lambda0 (proved)", []).append(share)

@@ -114,7 +114,7 @@ def _studied(
     def sound(plan: ErmPlan) -> np.ndarray:
         """Return coefficients (trials, p) under the paper's relation."""
         mechanism = plan.build(add_remove(epsilon, 0.0))
-        return plan.ground.table(mechanism.release(plan.ground.clipped(rows), rows.n, SeededNoise(seed, 7), trials))
+        return plan.setting.table(mechanism.release(plan.setting.clipped(rows), rows.n, SeededNoise(seed, 7), trials))
 
     draws = [SeededNoise(seed, 7, t) for t in range(trials)]
     thetas = {

@@ -154,13 +154,13 @@ def escaped_figure(figure: go.Figure, name: int = _LABEL_CHARACTERS) -> go.Figur
 class _Labels:
     """Names beside marks: how many characters one may have, and how each is shown, so that two names stay two."""
 
-    most: int
+    limit: int
     shown: dict[str, str]
 
     def __getitem__(self, name: str) -> str:
         """Return a name as it is shown; two long ones that begin alike stay two."""
         if name not in self.shown:
-            short, at = escaping.chart(name, self.most), 1
+            short, at = escaping.chart(name, self.limit), 1
             label = short
             while label in self.shown.values():
                 at += 1
