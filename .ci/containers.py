@@ -49,7 +49,7 @@ def docker(*arguments: str, given: bytes | None = None) -> str:
     return done.stdout.decode().strip()
 
 
-def wait(what: str, ready: Callable[[], bool]) -> None:
+def wait(description: str, ready: Callable[[], bool]) -> None:
     """Wait until something is so."""
     end = time.monotonic() + _PATIENCE
     while time.monotonic() < end:
@@ -59,12 +59,12 @@ def wait(what: str, ready: Callable[[], bool]) -> None:
         except OSError:
             pass
         time.sleep(0.5)
-    raise SystemExit(f"{what}: not within {_PATIENCE:.0f} s")
+    raise SystemExit(f"{description}: not within {_PATIENCE:.0f} s")
 
 
-def expect(what: str, so: bool) -> None:
+def expect(description: str, so: bool) -> None:
     """Say what was looked at, and end where it is not so."""
-    print(f"{'ok' if so else 'NOT SO'}: {what}", flush=True)
+    print(f"{'ok' if so else 'NOT SO'}: {description}", flush=True)
     if not so:
         raise SystemExit(1)
 

@@ -36,21 +36,21 @@ def scripts_cpu(act: Callable[[], object]) -> float:
     """Clock of the CPU seconds of the app's script, without the test harness."""
     from streamlit.runtime.scriptrunner.script_runner import ScriptRunner  # noqa: PLC0415
 
-    run_script, taken = ScriptRunner._run_script, [0.0]
+    run_script, seconds = ScriptRunner._run_script, [0.0]
 
     def timed(self: ScriptRunner, *given: object, **named: object) -> None:
         start = time.thread_time()
         try:
             run_script(self, *given, **named)  # type: ignore[arg-type]
         finally:
-            taken[0] += time.thread_time() - start
+            seconds[0] += time.thread_time() - start
 
     ScriptRunner._run_script = timed  # type: ignore[method-assign]
     try:
         act()
     finally:
         ScriptRunner._run_script = run_script  # type: ignore[method-assign]
-    return taken[0]
+    return seconds[0]
 
 
 def explore(session: Callable[[], object]) -> None:
@@ -59,11 +59,12 @@ def explore(session: Callable[[], object]) -> None:
     app.switch_page("pages/work/explore.py").run()  # type: ignore[attr-defined]
     next(box for box in app.checkbox if str(box.key).startswith("sure-")).check().run()  # type: ignore[attr-defined]
     next(button for button in app.button if str(button.key).startswith("go-")).click().run()  # type: ignore[attr-defined]
-    asked = []
+    seconds = []
     for name in ("x1", "x2", "x3", "x4", "y"):
         box = app.selectbox(key="explore-response")  # type: ignore[attr-defined]
-        asked.append(scripts_cpu(box.set_value(name).run))
-    print(f"Explore: a question takes {1000 * statistics.median(asked):.0f} CPU ms, at most {1000 * max(asked):.0f}")
+        seconds.append(scripts_cpu(box.set_value(name).run))
+    median, most = 1000 * statistics.median(seconds), 1000 * max(seconds)
+    print(f"Explore: a question takes {median:.0f} CPU ms, at most {most:.0f}")
 
 
 def pages(table: str) -> None:
@@ -159,14 +160,14 @@ def _wire(server: object, chromium: object) -> None:
 
 def _load(server: object, chromium: object) -> None:
     """Print CPU seconds from the request of a new session to its first figure, on a warm server."""
-    pid, taken = server.process.pid, []  # type: ignore[attr-defined]
+    pid, seconds = server.process.pid, []  # type: ignore[attr-defined]
     for _ in range(SESSIONS):
         start = process_cpu(pid)
         page = chromium.new_context().new_page()  # type: ignore[attr-defined]
         page.goto(server.url)  # type: ignore[attr-defined]
         page.wait_for_selector(".js-plotly-plot", timeout=120_000)
-        taken.append(process_cpu(pid) - start)
-    print(f"first figure, a new session on a warm server: {statistics.median(taken):.2f} CPU s of the server")
+        seconds.append(process_cpu(pid) - start)
+    print(f"first figure, a new session on a warm server: {statistics.median(seconds):.2f} CPU s of the server")
 
 
 def process_cpu(pid: int) -> float:
@@ -186,10 +187,10 @@ def first_figures(table: str) -> None:
         try:
             time.sleep(15)  # what the server computes by itself at its start
             for name in ("", *(name for name in pages if name != "start")):
-                taken = [asyncio.run(_to_first_figure(server, name, query)) for _ in range(SESSIONS + 1)]
-                figure, script = (statistics.median(column) for column in zip(*taken[1:], strict=True))
+                seconds = [asyncio.run(_to_first_figure(server, name, query)) for _ in range(SESSIONS + 1)]
+                figure, script = (statistics.median(column) for column in zip(*seconds[1:], strict=True))
                 print(f"{name or 'start'}: first figure {figure:.3f} CPU s, whole script {script:.3f}", end="")
-                print(f"; the first session of the server {taken[0][0]:.2f}", flush=True)
+                print(f"; the first session of the server {seconds[0][0]:.2f}", flush=True)
         finally:
             server.stop()
 
@@ -207,9 +208,9 @@ async def _to_first_figure(server: Any, page: str, query: str) -> tuple[float, f
     address = f"{origin.replace('http', 'ws')}/_stcore/stream"
     start, figure = process_cpu(pid), 0.0
     async with websockets.connect(address, subprotocols=["streamlit"], origin=origin, max_size=None) as link:
-        asked = BackMsg()
-        asked.rerun_script.page_name, asked.rerun_script.query_string = page, query
-        await link.send(asked.SerializeToString())
+        request = BackMsg()
+        request.rerun_script.page_name, request.rerun_script.query_string = page, query
+        await link.send(request.SerializeToString())
         while True:
             message = ForwardMsg()
             message.ParseFromString(await asyncio.wait_for(link.recv(), LEFT))

@@ -68,12 +68,12 @@ def responses(name: str, mu: float, draws: int, n: int, m: int) -> np.ndarray:
     return weighted(name, mu, draws, n, m, equal=True, method="response-moment", covariates="public", settings={})
 
 
-def weighted(name: str, mu: float, draws: int, n: int, m: int, equal: bool = False, **asked: Any) -> np.ndarray:
+def weighted(name: str, mu: float, draws: int, n: int, m: int, equal: bool = False, **settings: Any) -> np.ndarray:
     """Return whether each interval covers the coefficient of the population (draws, d).
 
     Args:
         equal: without weights.
-        asked: arguments of the model that are not the usual ones.
+        settings: arguments of the model that are not the usual ones.
     """
     target, features, _ = TABLES[name]
     rows = population(name)
@@ -87,7 +87,7 @@ def weighted(name: str, mu: float, draws: int, n: int, m: int, equal: bool = Fal
         private, public = (rows.iloc[rng.integers(len(rows), size=size)].reset_index(drop=True) for size in (n, m))
         public = public.assign(**{features[0]: public[features[0]] + 1e-9 * rng.standard_normal(m)})
         usual = {"weights": "weight", "settings": {"radius_mode": "inference"}}
-        model = pc.PrivateRegressor(mu=mu, features=features, **{**usual, **asked})
+        model = pc.PrivateRegressor(mu=mu, features=features, **{**usual, **settings})
         limits = model.fit(private, public, target=target, seed=draw, quiet=True).conf_int()
         inside.append((limits["low"].to_numpy() <= truth) & (truth <= limits["high"].to_numpy()))
     return np.array(inside)
@@ -167,12 +167,12 @@ def main() -> None:
             said(chosen.what, name, mu, inside)
 
 
-def said(what: str, name: str, mu: float, inside: np.ndarray) -> None:
+def said(kind: str, name: str, mu: float, inside: np.ndarray) -> None:
     """Print the coverage with its standard error, and that of each coefficient."""
     each = " ".join(f"{share:.3f}" for share in inside.mean(axis=0))
     error = inside.mean(axis=1).std() / np.sqrt(len(inside))
     print(
-        f"{what} {name} mu {mu:g}: {inside.mean():.3f} (s.e. {error:.3f}) over {len(inside)} draws ({each})", flush=True
+        f"{kind} {name} mu {mu:g}: {inside.mean():.3f} (s.e. {error:.3f}) over {len(inside)} draws ({each})", flush=True
     )
 
 

@@ -64,7 +64,7 @@ def random_regressions(rng: np.random.Generator, columns: int, count: int) -> li
     return regressions
 
 
-def asked(moment: Moment, names: tuple[str, ...], question: tuple[int, list[int]]) -> Any:
+def answer(moment: Moment, names: tuple[str, ...], question: tuple[int, list[int]]) -> Any:
     """Return the regression from the record, coefficients in the order of the question."""
     fit = moment.regress(response=names[question[0]], features=[names[j] for j in question[1] if j])
     if list(fit.names) != [names[j] for j in question[1]]:
@@ -86,7 +86,7 @@ def measure(problem: Problem, mu: float, seed: int, count: int) -> Figures:
         for trial in range(2):
             moment = Moment(plan.run(problem.private, SeededNoise(seed, trial), 1).record())
             for question, (value, error) in zip(questions, truth, strict=True):
-                fit = asked(moment, names, question)
+                fit = answer(moment, names, question)
                 far = np.abs(fit.fit.coefficients - value) / error
                 if mode == "accuracy":
                     distances["all"].append(np.array([np.median(far)]))

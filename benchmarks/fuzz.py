@@ -289,17 +289,17 @@ def commands(folder: Path, chance: random.Random, drawn: object, made: Made) -> 
 
     def explored() -> Command:
         odd.write_bytes(document(made.moment, chance))
-        what = chance.choice(
+        question = chance.choice(
             ["columns", "summary", "correlations", "partial", "components", "ridge", "lasso", "subsets", "x"]
         )
-        asked = chance.choice(
+        option = chance.choice(
             [["--formula", chance.choice(["y ~ a + b", "y ~", "~", "y ~ a:b", "q ~ a", "y ~ " + "(" * 500])]]
         )
         return [
             "explore",
             "--record",
             str(odd),
-            *chance.choice([asked, [*asked, "--show", what], ["--at", "a=x", *asked]]),
+            *chance.choice([option, [*option, "--show", question], ["--at", "a=x", *option]]),
         ]
 
     def local() -> Command:
@@ -409,20 +409,20 @@ def main() -> int:
         os.environ |= {"PMT_LEDGER": str(Path(home) / "l.db"), "XDG_DATA_HOME": home}
         from pmtcore.cli.main import main as command  # noqa: PLC0415  # after its ledger is named
 
-        def run(asked: Command) -> tuple[object, str]:
+        def run(arguments: Command) -> tuple[object, str]:
             out = io.StringIO()
             try:
                 with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-                    return command(asked), out.getvalue()
+                    return command(arguments), out.getvalue()
             except SystemExit as stop:
                 return stop.code, out.getvalue()
             except BaseException as error:
                 return f"{type(error).__name__}: {error}"[:300], out.getvalue()
 
-        def surely(asked: Command) -> None:
-            status, said = run(asked)
+        def surely(command: Command) -> None:
+            status, said = run(command)
             if status != 0:
-                raise SystemExit(f"the sound files to start from cannot be made: {asked} {said}")
+                raise SystemExit(f"the sound files to start from cannot be made: {command} {said}")
 
         made = Made(Path(home), surely)
         work = Path(home) / "wörk"
@@ -443,13 +443,13 @@ def main() -> int:
         @given(nested)
         def one(drawn: object) -> None:
             number = numbers.randrange(2**62)
-            asked = commands(work, random.Random(number), drawn, made)
+            command = commands(work, random.Random(number), drawn, made)
             start, computing = time.monotonic(), time.process_time()
-            status, said = run(asked)
+            status, said = run(command)
             waited, took = time.monotonic() - start, time.process_time() - computing
             longest[0] = max(longest[0], took)
-            counts[f"{asked[0]} {status}"] += 1
-            private = SECRET in said and asked[0] == "release"
+            counts[f"{command[0]} {status}"] += 1
+            private = SECRET in said and command[0] == "release"
             if (
                 status not in (0, 2, 3)
                 or took > 20
@@ -458,7 +458,8 @@ def main() -> int:
                 or "own fault" in said
                 or private
             ):
-                bad.append(f"{number}: status {status}, {took:.1f} s ({waited:.1f} s in all), {asked} {said[-300:]!r}")
+                seconds = f"{took:.1f} s ({waited:.1f} s in all)"
+                bad.append(f"{number}: status {status}, {seconds}, {command} {said[-300:]!r}")
 
         one()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -215,11 +215,11 @@ def tried(kind: str, fault: Fault, home: Path, files: list[str]) -> FaultyReleas
     database._VERIFIED.clear()
     release._ADMITTED.clear()
     Ledger(str(place)).cap("survey", 100.0)
-    asked = ["release", *files, "--method", "joint-pmt", "--mu", "1", "--ledger", str(place), "--dataset", "survey"]
+    arguments = ["release", *files, "--method", "joint-pmt", "--mu", "1", "--ledger", str(place), "--dataset", "survey"]
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), planted(kind, fault):
         try:
-            status: object = command([*asked, "--key", KEY])
+            status: object = command([*arguments, "--key", KEY])
         except BaseException as error:
             status = type(error).__name__
     database._VERIFIED.clear()

@@ -39,9 +39,9 @@ async def visit(port: int, delay: float, leave: asyncio.Event) -> float:
     async with websockets.connect(
         address, subprotocols=["streamlit"], origin=f"http://127.0.0.1:{port}", max_size=None
     ) as link:
-        asked = BackMsg()
-        asked.rerun_script.query_string = ""
-        await link.send(asked.SerializeToString())
+        request = BackMsg()
+        request.rerun_script.query_string = ""
+        await link.send(request.SerializeToString())
         while True:
             message = ForwardMsg()
             message.ParseFromString(await link.recv())

@@ -242,8 +242,8 @@ def every_mutant() -> list[Mutant]:
     plant("persons: a newcomer counts", "tables/persons.py", newcomer, "pass", f"{people} -k not_counted")
     mean = ("tables/persons.py", " & (persons < people)", "")
     plant("persons: a newcomer has a mean", *mean, f"{people} -k not_counted")
-    taken = ("tables/parsed.py", "self._left.pop()", "self._left[0]")
-    plant("one parse: two passes share the rows", *taken, "tests/tables/test_parsed.py -k at_one_time")
+    handed_over = ("tables/parsed.py", "self._left.pop()", "self._left[0]")
+    plant("one parse: two passes share the rows", *handed_over, "tests/tables/test_parsed.py -k at_one_time")
     twice = ("tables/coder.py", "cached_blocks[:] = new_blocks", "cached_blocks.extend(new_blocks)")
     plant("rows kept by two passes count twice", *twice, "tests/tables/test_parsed.py -k at_one_time")
     queried = ("tables/sources.py", "source.in_memory or isinstance(source, ParquetSource)", "True")
@@ -349,9 +349,9 @@ def every_mutant() -> list[Mutant]:
     )
     stated = "answer is Answer.HOLDS and name.startswith(self.stated)"
     plant("gallery: a stated reading decides nothing", claims, stated, "answer is None", drawn)
-    taken = "Answer.HOLDS if finding.answer is Answer.HOLDS else"
-    plant("gallery: a setting taken here answers nothing", claims, taken, "", drawn)
-    plant("gallery: a setting taken here refutes", claims, taken, "finding.answer or", drawn)
+    holds = "Answer.HOLDS if finding.answer is Answer.HOLDS else"
+    plant("gallery: a setting taken here answers nothing", claims, holds, "", drawn)
+    plant("gallery: a setting taken here refutes", claims, holds, "finding.answer or", drawn)
     nested, sums = "papers/gallery/local.py", "tests/papers/test_gallery_trials.py -k sums_over"
     plant("gallery: sums of first rows not centred", nested, "shift * total[-1]", "0 * shift", sums)
     clips = "made.radius * (1 + _ROUNDING)"
@@ -363,9 +363,11 @@ def every_mutant() -> list[Mutant]:
         "tests/papers/test_gallery_trials.py -k may_clip",
     )
     plant("gallery: spreads are halved", claims, "return np.maximum(*sides)", "return np.maximum(*sides) / 2", drawn)
-    told = "papers/gallery/checks.py"
-    plant("gallery: an x that does not decide is named", told, "at = int(np.argmax(np", "at = int(np.argmin(np", drawn)
-    plant("gallery: intervals that are none", told, "if not np.isfinite(margin):", "if False:", drawn)
+    checks = "papers/gallery/checks.py"
+    plant(
+        "gallery: an x that does not decide is named", checks, "at = int(np.argmax(np", "at = int(np.argmin(np", drawn
+    )
+    plant("gallery: intervals that are none", checks, "if not np.isfinite(margin):", "if False:", drawn)
     erm, trials = "papers/gallery/erm.py", "tests/papers/test_gallery_trials.py"
     plant("gallery: noise not shared", erm, "SeededNoise(self.seed, 4)", "SeededNoise(self.seed, len(id))", trials)
     summed, protocol = "level @ k])", "tests/local/test_protocol.py"
@@ -1928,7 +1930,7 @@ _SITES = (
     (
         "a sum published without masks",
         "rounds",
-        "sharing.total([mine, *received])",
+        "sharing.total([own, *received])",
         "sharing.total([words, *received])",
         "test_study_runs.py -k the_bits",
     ),
@@ -2549,7 +2551,7 @@ def _noise_mutants() -> list[Mutant]:
     mutants += _of(
         "mechanisms/discrete_gaussian.py",
         "tests/mechanisms/test_discrete_gaussian.py",
-        ("sampler: zero twice as often", "taken &= ~(negative & (length == 0))", ""),
+        ("sampler: zero twice as often", "accepted &= ~(negative & (length == 0))", ""),
         ("sampler: nothing after a word of ones", "np.flatnonzero(first_zero == 0)", "()"),
         ("sampler: all words of ones in one segment", "64 + _further_ones()", "64"),
         (
@@ -2568,8 +2570,8 @@ def _noise_mutants() -> list[Mutant]:
         ("sampler: seven digits decide all", "np.abs(above) <= _MARGIN", "np.abs(above) < 0"),
         (
             "sampler: close calls are accepted",
-            "taken[at] = _below(int(words[2, at]), int(segment[at])",
-            "taken[at] = True or _below(int(words[2, at]), int(segment[at])",
+            "accepted[at] = _below(int(words[2, at]), int(segment[at])",
+            "accepted[at] = True or _below(int(words[2, at]), int(segment[at])",
         ),
         ("sampler: the other side of a close call", "if uniform.b <= chance.a:", "if uniform.a <= chance.b:"),
         ("sampler: no further bits", "secrets.randbits(_MORE_BITS)\n", "0\n"),

@@ -235,10 +235,10 @@ def commands(n: int, d: int, repeat: int, engines: list[list[str]]) -> Iterator[
             yield {"what": f"{form}: {rival}", "n": n, "d": d, **against}
             for options in engines:
                 tables = ["--private", place, "--public", f"{home}/public.csv", *options]
-                mine = median_program([*base, "release", *tables, *MECHANISM], home, repeat)
-                ratios = {"CPU ratio": mine["CPU"] / against["CPU"], "wall ratio": mine["wall"] / against["wall"]}
+                seconds = median_program([*base, "release", *tables, *MECHANISM], home, repeat)
+                ratios = {"CPU ratio": seconds["CPU"] / against["CPU"], "wall ratio": seconds["wall"] / against["wall"]}
                 name = f"{options[1]} threads" if options[0] == "--threads" else options[1]
-                yield {"what": f"{form}: release, {name}", "n": n, "d": d, **mine, **ratios}
+                yield {"what": f"{form}: release, {name}", "n": n, "d": d, **seconds, **ratios}
 
 
 STAGES = """
@@ -357,11 +357,11 @@ def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
                 passes = _spent(cluster)
                 numeric = problem.coder.numbers
                 hash_cells(problem.table, bytes(32), most_rows=MOST_HASHED, numeric=numeric, cluster=cluster)
-                for what, (here, workers) in {
+                for label, (here, workers) in {
                     "passes": np.subtract(passes, before),
                     "fingerprint": np.subtract(_spent(cluster), passes),
                 }.items():
-                    figures |= {f"{what}, coordinator (CPU)": here, f"{what}, workers (CPU)": workers}
+                    figures |= {f"{label}, coordinator (CPU)": here, f"{label}, workers (CPU)": workers}
                 cluster.close()
     return figures
 
@@ -415,10 +415,10 @@ def write_page(lines: list[dict[str, Any]], page: Path) -> None:
     """Replace the tables of the page, each between a comment with its name and the next comment."""
     text = page.read_text()
     for name, columns in TABLES.items():
-        mine = [line for line in lines if MARKS[name] in line]
-        columns = [key for key in columns if any(key in line for line in mine)]  # a rival may not have been asked
+        marked = [line for line in lines if MARKS[name] in line]
+        columns = [key for key in columns if any(key in line for line in marked)]  # a rival may not have been asked
         rows = [columns, ["---"] * len(columns)]
-        rows += [[_cell(line.get(key, "")) for key in columns] for line in mine]
+        rows += [[_cell(line.get(key, "")) for key in columns] for line in marked]
         table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
         before, _, rest = text.partition(f"<!-- {name} -->\n")
         _, _, after = rest.partition("<!-- end -->\n")
@@ -444,13 +444,13 @@ def picture(lines: list[dict[str, float]], place: Path) -> None:
     titles = [f"{d} columns" for d in columns]
     figure = make_subplots(2, len(columns), shared_yaxes=True, vertical_spacing=0.1, subplot_titles=titles)
     for at, d in enumerate(columns, start=1):
-        mine = sorted((line for line in lines if line["d"] == d), key=lambda line: line["n"])
+        points = sorted((line for line in lines if line["d"] == d), key=lambda line: line["n"])
         for name, colour in COLOURS.items():
-            has = [line for line in mine if name in line]
+            has = [line for line in points if name in line]
             x, y = [line["n"] for line in has], [line[name] for line in has]
             style = {"name": name, "line_color": colour, "showlegend": at == 1, "mode": "lines+markers"}
             figure.add_scatter(x=x, y=y, row=1, col=at, **style)
-        x, y = [line["n"] for line in mine], [max(line["peak MB of blocks"], 1) for line in mine]
+        x, y = [line["n"] for line in points], [max(line["peak MB of blocks"], 1) for line in points]
         style = {"line_color": COLOURS["release"], "showlegend": False, "mode": "lines+markers"}
         figure.add_scatter(x=x, y=y, row=2, col=at, **style)
     figure.update_xaxes(type="log", dtick=1)

@@ -249,8 +249,8 @@ def _ratio(id: str, labels: bool, first: int, later: int, colluders: int, trials
     error = ratio / 2 * float(np.std(squares[:, 1] / mean[1] - squares[:, 0] / mean[0])) / np.sqrt(trials)
     public = context.side.data
     base = predict_method(public, rows * sites, id, 0.5).prediction.total
-    mine = predict_method(public, rows * first, id, study.noise_mu(first)).prediction.total
-    predicted = float(np.sqrt(np.mean(mine[slopes] ** 2) / np.mean(base[slopes] ** 2)))
+    single = predict_method(public, rows * first, id, study.noise_mu(first)).prediction.total
+    predicted = float(np.sqrt(np.mean(single[slopes] ** 2) / np.mean(base[slopes] ** 2)))
     words = f"{first} of {sites}" + (f", then {later}" if later < first else "") + f", {colluders} may collude"
     at_most = f", at most {predicted * factor:.2f}" if factor > 1 else ""
     print(f"{id}, {words}: {ratio:.2f} ({error:.2f}), {predicted:.2f}{at_most}; {np.mean(hits):.3f}", flush=True)
@@ -311,16 +311,16 @@ def many(count: int, integers: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    what = parser.add_subparsers(required=True)
-    one = what.add_parser("cost")
+    commands = parser.add_subparsers(required=True)
+    one = commands.add_parser("cost")
     one.add_argument("--rows", type=int, default=200_000, help="of each site")
     one.add_argument("--sites", type=int, default=3)
     one.set_defaults(run=lambda chosen: cost(chosen.rows, chosen.sites))
-    two = what.add_parser("errors")
+    two = commands.add_parser("errors")
     two.add_argument("--trials", type=int, default=200)
     two.add_argument("--rows", type=int, default=2_000, help="of each of five sites")
     two.set_defaults(run=lambda chosen: errors(chosen.trials, chosen.rows))
-    three = what.add_parser("many")
+    three = commands.add_parser("many")
     three.add_argument("--sites", type=int, default=1_000)
     three.add_argument("--integers", type=int, default=28, help="in the pass: a moment of six columns and a response")
     three.set_defaults(run=lambda chosen: many(chosen.sites, chosen.integers))

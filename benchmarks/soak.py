@@ -47,8 +47,8 @@ class Visitor:
         self.page.on("request", self._asked)
         self.page.goto(url, timeout=120_000)
 
-    def _count(self, what: str) -> None:
-        self.counts[what] += 1
+    def _count(self, kind: str) -> None:
+        self.counts[kind] += 1
 
     def _asked(self, request: object) -> None:
         place = urlsplit(request.url)  # type: ignore[attr-defined]

@@ -11,6 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 # Words that tell what was done to a value, and not what it is.
 EMPTY = {"found", "held", "whole", "kept", "seen"}
+# Words that tell whose a value is, or that somebody said it; in tests they are clear from the few lines around them.
+EMPTY_IN_CODE = {"asked", "got", "mine", "taken", "told", "ways", "whose"}
 PLACES = ("pmtcore", "pages", "app.py", "benchmarks", "docs", ".ci", "tests")
 
 
@@ -43,7 +45,7 @@ def test_no_name_says_only_what_was_done(place: str):
         f"{path.relative_to(ROOT).as_posix()}: {name}"
         for path, source in sources(ROOT / place)
         for name in bound(ast.parse(source))
-        if name in EMPTY
+        if name in (EMPTY if place == "tests" else EMPTY | EMPTY_IN_CODE)
     }
     assert not empty
 

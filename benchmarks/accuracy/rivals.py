@@ -33,7 +33,7 @@ def descent(
     size = np.sqrt(np.mean(public.rows[:, :-1] ** 2, axis=0))
     root = public.feature_root if preconditioned else np.diag(size)
     inverse = np.linalg.inv(root).T  # coefficients of the table = inverse @ whitened ones
-    mine, theirs = x @ inverse, public.rows[:, :-1] @ inverse
+    private_rows, theirs = x @ inverse, public.rows[:, :-1] @ inverse
     start = root.T @ public.coefficients
     residual = public.rows[:, -1] - family.mean(theirs @ (root.T @ public.coefficients))
     clip = float(np.median(np.linalg.norm(theirs, axis=1) * np.abs(residual))) or 1.0
@@ -43,10 +43,10 @@ def descent(
     ridge = public.lam * inverse.T @ np.diag(free) @ inverse
     rate = 1 / float(np.linalg.eigvalsh((theirs * slope[:, None]).T @ theirs / len(theirs) + ridge)[-1])
     rng, points = np.random.default_rng(seed), np.tile(start, (trials, 1))
-    norms = np.linalg.norm(mine, axis=1)[:, None]
+    norms = np.linalg.norm(private_rows, axis=1)[:, None]
     for _ in range(STEPS):
-        r = y[:, None] - family.mean(mine @ points.T)
-        gradient = (length_weights(norms * np.abs(r), clip) * r).T @ mine / n - points @ ridge
+        r = y[:, None] - family.mean(private_rows @ points.T)
+        gradient = (length_weights(norms * np.abs(r), clip) * r).T @ private_rows / n - points @ ridge
         points = points + rate * (gradient + 2 * clip * np.sqrt(STEPS) / (mu * n) * rng.standard_normal(points.shape))
     return points @ inverse.T
 

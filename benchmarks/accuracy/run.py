@@ -283,18 +283,18 @@ def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the table, and geometric means."""
     lines = []
     for kind, papers in PAPERS.items():
-        mine = [row for row in rows if row["kind"] == kind]
-        if not mine:
+        chosen = [row for row in rows if row["kind"] == kind]
+        if not chosen:
             continue
-        ids = ["recommended", *(id for id in METHODS[kind] if id in mine[0]["errors"])]
+        ids = ["recommended", *(id for id in METHODS[kind] if id in chosen[0]["errors"])]
         lines += [f"Error over that of `{papers}`.", "", "| table | mu | " + " | ".join(ids) + " |"]
         lines.append("|---|---|" + "---|" * len(ids))
-        ratios = {id: [row["errors"][id] / row["errors"][papers] for row in mine] for id in ids}
-        for at, row in enumerate(mine):
+        ratios = {id: [row["errors"][id] / row["errors"][papers] for row in chosen] for id in ids}
+        for at, row in enumerate(chosen):
             cells = " | ".join(f"{ratios[id][at]:.3g}" for id in ids)
             lines.append(f"| {row['table']} | {row['mu']:g} | {cells} |")
         means = " | ".join(f"**{math.exp(float(np.mean(np.log(ratios[id])))):.3g}**" for id in ids)
-        lines += [f"| geometric mean |  | {means} |", "", against_rivals(mine), ""]
+        lines += [f"| geometric mean |  | {means} |", "", against_rivals(chosen), ""]
     return "\n".join(lines)
 
 
@@ -302,12 +302,12 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
     """Draw ratios on a log axis, with a line for each method."""
     figure = go.Figure()
     for id in ("recommended", *dict.fromkeys(id for names in METHODS.values() for id in names)):
-        mine = [row for row in rows if id in row["errors"]]
-        if not mine:
+        method_rows = [row for row in rows if id in row["errors"]]
+        if not method_rows:
             continue
         figure.add_scatter(
-            x=[row["errors"][id] / row["errors"][PAPERS[row["kind"]]] for row in mine],
-            y=[f"{row['table']}, mu {row['mu']:g}" for row in mine],
+            x=[row["errors"][id] / row["errors"][PAPERS[row["kind"]]] for row in method_rows],
+            y=[f"{row['table']}, mu {row['mu']:g}" for row in method_rows],
             mode="markers",
             name=id,
             marker={"size": 10, "color": COLOURS[id][0], "symbol": COLOURS[id][1]},

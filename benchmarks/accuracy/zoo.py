@@ -199,10 +199,10 @@ def draw(case: Case, number: int, loader: ModuleType, lam: float = 0.0) -> Draw 
         if m > len(y) // 2 or len(names) < 1:
             return None
         order = rng.permutation(len(y))
-        theirs, mine = order[:m], order[m:]
+        theirs, private_rows = order[:m], order[m:]
         if number % 2:
             theirs = rng.integers(0, len(y), m)
-            mine = rng.integers(0, len(y), _LARGEST if case.large else len(y))
+            private_rows = rng.integers(0, len(y), _LARGEST if case.large else len(y))
         columns = independent(x[theirs])
         if len(columns) == len(names):
             break
@@ -210,8 +210,8 @@ def draw(case: Case, number: int, loader: ModuleType, lam: float = 0.0) -> Draw 
     else:
         return None
     if case.large and not number % 2:
-        mine = rng.choice(mine, _LARGEST)
-    return drawn(x, y, names, theirs, mine, case, number % 2 == 1, lam)
+        private_rows = rng.choice(private_rows, _LARGEST)
+    return drawn(x, y, names, theirs, private_rows, case, number % 2 == 1, lam)
 
 
 def drawn(
@@ -219,7 +219,7 @@ def drawn(
     y: np.ndarray,
     names: tuple[str, ...],
     theirs: np.ndarray,
-    mine: np.ndarray,
+    private_rows: np.ndarray,
     case: Case,
     known: bool,
     lam: float,
@@ -230,27 +230,28 @@ def drawn(
     are the population.
     """
     family = family_of(FAMILIES[case.task])
-    if len(independent(x[mine])) < len(names) or np.ptp(y[mine]) == 0 or np.ptp(y[theirs]) == 0:
+    if len(independent(x[private_rows])) < len(names) or np.ptp(y[private_rows]) == 0 or np.ptp(y[theirs]) == 0:
         return None
     try:
         public = public_from_rows(x[theirs], y[theirs], names, _TARGET, ridge=0.0, family=family, lam=lam)
     except InputError:
         return None
-    rows = PrivateRows.from_arrays(x[mine], y[mine], names)
+    rows = PrivateRows.from_arrays(x[private_rows], y[private_rows], names)
     try:
         exact = exact_fit(public, rows).reveal(HARMLESS)
         population = exact_fit(public, PrivateRows.from_arrays(x, y, names)).reveal(HARMLESS) if known else None
     except RuntimeError:  # Newton's method runs off where labels are separated
         return None
-    fitted = x[mine] @ exact
+    fitted = x[private_rows] @ exact
     if family is GAUSSIAN:
-        slope = np.full(len(mine), 1 / max(float(np.sum((y[mine] - fitted) ** 2)) / (len(mine) - len(names)), 1e-300))
+        variance = float(np.sum((y[private_rows] - fitted) ** 2)) / (len(private_rows) - len(names))
+        slope = np.full(len(private_rows), 1 / max(variance, 1e-300))
     else:
         slope = family.slope(fitted)
-    if case.task == "label" and _is_separated(x[mine], y[mine], exact):
+    if case.task == "label" and _is_separated(x[private_rows], y[private_rows], exact):
         return None
-    information = (x[mine] * slope[:, None]).T @ x[mine]
-    return Draw(public, rows, x[mine], y[mine], exact, information, population)
+    information = (x[private_rows] * slope[:, None]).T @ x[private_rows]
+    return Draw(public, rows, x[private_rows], y[private_rows], exact, information, population)
 
 
 def _is_separated(x: np.ndarray, y: np.ndarray, fit: np.ndarray) -> bool:
@@ -422,29 +423,29 @@ def _geometric(ratios: Sequence[float]) -> float:
     return math.exp(float(np.mean(np.log(np.clip(ratios, 1e-9, 1e9)))))
 
 
-def report(lines: Sequence[Mapping[str, Any]], mine: str, rules: Sequence[str] = RULES) -> str:
+def report(lines: Sequence[Mapping[str, Any]], method: str, rules: Sequence[str] = RULES) -> str:
     """Return the printed figures of one method: errors, rivals, laws, bands, plan, alarms, blow-ups, row."""
     by_case = {key: one for key, one in pooled(lines).items() if one["rule"] in rules}
-    text = [f"{mine}, public rows {', '.join(rules)}"]
-    ours = _medians(by_case, mine)
+    text = [f"{method}, public rows {', '.join(rules)}"]
+    ours = _medians(by_case, method)
     by_mu = {mu: [key for key in ours if key[1] == mu] for mu in MUS}
     for mu, keys in by_mu.items():
         if keys:
-            text.append(_errors_line(mu, [by_case[case, mu, mine] for case, _ in keys]))
-    text += _rivals(by_case, ours, mine)
+            text.append(_errors_line(mu, [by_case[case, mu, method] for case, _ in keys]))
+    text += _rivals(by_case, ours, method)
     text += _laws(by_case, ours)
     text.append("| method | tables | median | above 3 | covers both fits | plan | nearer | behind |")
-    return "\n".join([*text, _row(by_case, ours, mine)])
+    return "\n".join([*text, _row(by_case, ours, method)])
 
 
-def _row(by_case: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], mine: str) -> str:
+def _row(by_case: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], method: str) -> str:
     """Return the row of the method in the tables *every method* of ``docs/accuracy.md``, one figure for each budget."""
     bars = [_medians(by_case, id) for id in ("zero", "public-only")]
     cells: dict[str, list[str]] = {name: [] for name in ("median", "above", "exact", "population", "plan", "nearer")}
     behind = []
     for mu in (mu for mu in MUS if any(key[1] == mu for key in ours)):
         keys = [key for key in ours if key[1] == mu]
-        settings = [by_case[case, mu, mine] for case, _ in keys]
+        settings = [by_case[case, mu, method] for case, _ in keys]
         medians = np.array([ours[key] for key in keys])
         median = float(np.median(medians))
         cells["median"].append(f"{median:.3g}" if math.isfinite(median) else "none")
@@ -460,7 +461,7 @@ def _row(by_case: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], mi
     joined = {name: ", ".join(figures) for name, figures in cells.items()}
     bands = "; ".join(joined[name] for name in ("exact", "population") if joined[name])
     tables = len({case for case, _ in ours})
-    row = (f"`{mine}`", tables, joined["median"], joined["above"], bands, joined["plan"], joined["nearer"])
+    row = (f"`{method}`", tables, joined["median"], joined["above"], bands, joined["plan"], joined["nearer"])
     return "| " + " | ".join(map(str, row)) + f" | {'yes' if all(behind) else ''} |"
 
 
@@ -505,9 +506,9 @@ def _errors_line(mu: float, settings: Sequence[Mapping[str, Any]]) -> str:
     return "  ".join(parts)
 
 
-def _rivals(by_case: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], mine: str) -> list[str]:
+def _rivals(by_case: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], method: str) -> list[str]:
     text = []
-    others = sorted({who for _, _, who in by_case} - {mine, "non-private"})
+    others = sorted({who for _, _, who in by_case} - {method, "non-private"})
     outside: dict[tuple[str, float], float] = {}
     for id in others:
         theirs = _medians(by_case, id)

@@ -120,8 +120,8 @@ def pinned_answers(record: Mapping[str, Any]) -> str:
         record: of the release, in plain fields.
     """
     digest = str(record["released"].get("joint_moment", {}).get("digest", ""))
-    asked: MomentView | None = st.session_state.get(_RECORDS, {}).get(digest)
-    return "" if asked is None else figures.answers(asked.pinned_models, asked.moment)
+    view: MomentView | None = st.session_state.get(_RECORDS, {}).get(digest)
+    return "" if view is None else figures.answers(view.pinned_models, view.moment)
 
 
 def open_record(moment: Moment, title: str, notes: Sequence[str] = ()) -> None:

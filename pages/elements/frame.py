@@ -55,9 +55,9 @@ def draw() -> None:
         actors.draw()
         if st.button(**control("forget")):
             count = len(state.session().releases)
-            what = f", its choices and {plural(count, 'release')}" if count else " and its choices"
+            rest = f", its choices and {plural(count, 'release')}" if count else " and its choices"
             state.forget()
-            st.session_state["deleted"] = f"Deleted: the tables of this session{what}. What the ledger has stays there."
+            st.session_state["deleted"] = f"Deleted: the tables of this session{rest}. What the ledger has stays there."
             st.rerun()
 
 

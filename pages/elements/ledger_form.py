@@ -215,8 +215,8 @@ def has_other_rows(ledger: Ledger, name: str, tables: Tables) -> bool:
 
 def other_rows(ledger: Ledger, name: str, tables: Tables) -> None:
     """Draw a note that the data set has other rows, and a button that gives the open ones another name."""
-    taken = {account.dataset for account in ledger.accounts()}
-    free_name = next(other for number in itertools.count(2) if (other := f"{name} ({number})") not in taken)
+    names = {account.dataset for account in ledger.accounts()}
+    free_name = next(other for number in itertools.count(2) if (other := f"{name} ({number})") not in names)
     st.warning(
         f"Under '{plain(name)}' the ledger has a table that it does not recognise this one as, so their spends add up "
         "under one cap. If these are other people, give them a name of their own. If they are the same, corrected or "

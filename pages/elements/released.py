@@ -185,8 +185,8 @@ def on_open_tables(release: Release, request: Request) -> list[str]:
         problem = current_problem()
         if session().chosen.get(session().next_request) != problem.choices:
             return []
-        asked = str(st.session_state.get("plan-coefficient", ""))
-        return [*beside_plan(release, prospect(problem, request), asked), cautions.gaps(problem)]
+        coefficient = str(st.session_state.get("plan-coefficient", ""))
+        return [*beside_plan(release, prospect(problem, request), coefficient), cautions.gaps(problem)]
     except InputError:
         return []
 

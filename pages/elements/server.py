@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
 from pages.elements import actors, quota, visitors
-from pmtcore.base.memory import asked, map_large_blocks, release_memory
+from pmtcore.base.memory import map_large_blocks, release_due, release_memory
 from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, default_url
 
@@ -162,8 +162,8 @@ def policy_for(scope: Scope) -> str:
 
 
 def _takes_brotli(scope: Scope) -> bool:
-    taken = dict(scope["headers"]).get(b"accept-encoding", b"").split(b",")
-    return b"br" in {one.strip() for one in taken}
+    encodings = dict(scope["headers"]).get(b"accept-encoding", b"").split(b",")
+    return b"br" in {one.strip() for one in encodings}
 
 
 def _without_compression(scope: Scope) -> Scope:
@@ -237,8 +237,8 @@ async def _purging() -> None:
     again = 0
     while True:
         await asyncio.sleep(_PURGE_SECONDS)
-        if (exists() and purge(get_instance())) or asked.is_set():
-            asked.clear()
+        if (exists() and purge(get_instance())) or release_due.is_set():
+            release_due.clear()
             again = _RELEASES_OF_MEMORY
         if again:
             again -= 1

@@ -13,7 +13,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.elements.actors import actor, require
 from pmtcore.auditing.comparison import Comparison
-from pmtcore.base.memory import asked, release_memory
+from pmtcore.base.memory import release_due, release_memory
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
 from pmtcore.public.moments import PublicData
@@ -271,7 +271,7 @@ def forget() -> None:
     if context is not None:
         delete_uploads(context.session_id)
     release_memory()
-    asked.set()  # again after this run, whose own references are gone then
+    release_due.set()  # again after this run, whose own references are gone then
 
 
 def delete_uploads(session_id: str) -> None:

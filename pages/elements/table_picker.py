@@ -205,12 +205,12 @@ def _draw_findings(tables: Tables, choices: Choices, all_findings: Sequence[Find
 
 def _draw_notes(choices: Choices, rest: Sequence[Finding], notes: Sequence[str]) -> None:
     """Draw, folded, the other findings with their repairs, and notes, each once."""
-    told = {one.sentence for one in rest}
-    more = [note for note in notes if note not in told and kind_of(note) not in _SHOWN_ELSEWHERE]
+    sentences = {one.sentence for one in rest}
+    more = [note for note in notes if note not in sentences and kind_of(note) not in _SHOWN_ELSEWHERE]
     if rest or more:
         open_ones = list(dict.fromkeys(name for one in rest if one.repairs for name in one.columns))
-        asked = f"; inside is a choice for {plain(quoted_names(open_ones))}" if open_ones else ""
-        with st.expander(f"What was done to the columns ({len(rest) + len(more)}){asked}", icon=":material/notes:"):
+        question = f"; inside is a choice for {plain(quoted_names(open_ones))}" if open_ones else ""
+        with st.expander(f"What was done to the columns ({len(rest) + len(more)}){question}", icon=":material/notes:"):
             for at, one in enumerate(rest):
                 st.markdown(f"- {plain(one.sentence)}")
                 _repairs(one, choices, f"rest-{at}")
@@ -223,17 +223,17 @@ def _repairs(one: Finding, choices: Choices, key: str) -> None:
             take(repair.apply(choices), repair.label)
 
 
-def take(choices: Choices, what: str) -> None:
+def take(choices: Choices, description: str) -> None:
     """Take new choices, and draw all widgets with them; the change can be undone (:func:`undo`).
 
     Args:
         choices: the new ones.
-        what: label of the button that changed them.
+        description: label of the button that changed them.
     """
     current = state.session()
     if current.tables is not None:
         before = current.choices or current.tables.first
-        st.session_state["changes"] = [*_changes(), (current.tables.key, what, before, choices)]
+        st.session_state["changes"] = [*_changes(), (current.tables.key, description, before, choices)]
     _start_anew(choices)
 
 
@@ -253,7 +253,7 @@ def undo(choices: Choices) -> None:
     if not applied:
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.caption(plain(f"Applied: {'; '.join(what for _, what, _, _ in applied)}."), width="content")
+        st.caption(plain(f"Applied: {'; '.join(description for _, description, _, _ in applied)}."), width="content")
         for at, change in enumerate(applied):
             without = choices.without_change(*change[2:])
             if without is not None and st.button(**control("undo", f"-{at}"), label=plain(f"Undo “{change[1]}”")):

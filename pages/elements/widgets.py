@@ -307,8 +307,8 @@ def number(
     settings = {"label": label, "help": words, **control(id, at)}
     label, settings["label"] = settings["label"], plain(settings["label"])
     form = None if isinstance(start, int) else "%g"
-    asked: Number = place.number_input(**settings, value=start, format=form, persist_state="session", required=True)
-    return _within(place, label, low, high, asked=asked)
+    value: Number = place.number_input(**settings, value=start, format=form, persist_state="session", required=True)
+    return _within(place, label, low, high, value=value)
 
 
 def number_or_nothing(place: Any, id: str, low: float, high: float, *, start: float | None, at: str) -> float | None:
@@ -316,16 +316,16 @@ def number_or_nothing(place: Any, id: str, low: float, high: float, *, start: fl
     settings = control(id, at)
     # A field that starts with a number cannot be emptied, so it starts empty and the number is set in the session.
     st.session_state.update(at_first(settings["key"], **({} if start is None else {settings["key"]: start})))
-    asked = place.number_input(**settings, value=None, format="%g", persist_state="session", placeholder="automatic")
-    return None if asked is None else float(_within(place, settings["label"], low, high, asked=asked))
+    value = place.number_input(**settings, value=None, format="%g", persist_state="session", placeholder="automatic")
+    return None if value is None else float(_within(place, settings["label"], low, high, value=value))
 
 
-def _within(place: Any, label: str, low: Number, high: Number, *, asked: Number) -> Number:
+def _within(place: Any, label: str, low: Number, high: Number, *, value: Number) -> Number:
     """Return the number in the range that is nearest to the given one; draw a note where they differ."""
-    taken: Number = min(max(asked, low), high)
-    if taken != asked:
-        place.caption(f":red[{plain(label)} goes from {low:g} to {high:g}: {taken:g} is taken.]")
-    return taken
+    within_range: Number = min(max(value, low), high)
+    if within_range != value:
+        place.caption(f":red[{plain(label)} goes from {low:g} to {high:g}: {within_range:g} is taken.]")
+    return within_range
 
 
 def keep_within(key: str, low: float, high: float) -> None:
@@ -357,13 +357,13 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
     starts = {"mu": 1.0, "rho": 0.5, "epsilon": 4.0}
     left, right = st.columns(2)
     with left:
-        asked = amount(f"{key}-{unit}", starts[unit])
+        value = amount(f"{key}-{unit}", starts[unit])
     with right:
         delta = _text_number(_DELTA, power_of_ten(reporting_delta(n)))
     budget = {
-        "mu": lambda: Budget(asked),
-        "rho": lambda: Budget.from_rho(asked),
-        "epsilon": lambda: Budget.from_epsilon(asked, delta),
+        "mu": lambda: Budget(value),
+        "rho": lambda: Budget.from_rho(value),
+        "epsilon": lambda: Budget.from_epsilon(value, delta),
     }[unit]()
     st.session_state[f"{key}-asked"] = (budget.mu, delta)
     return budget, delta

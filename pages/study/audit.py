@@ -137,16 +137,16 @@ def published() -> None:
     st.header("Attacks on published steps")
     st.markdown(PageWords.PUBLISHED_STEPS.sentence())
     if st.button(**control("audit-printed")):
-        told = []
+        sentences = []
         for shape, name in ((1.0, "Noise of length Gamma(1), as printed (E8)"), (None, "Noise of length Gamma(d)")):
             claim, bound = wrong_shape(100_000, shape=shape)
             sentence = f"{name}: epsilon is at least {bound:.3g} where {claim:.3g} was claimed."
-            told.append((bound > claim, sentence))
+            sentences.append((bound > claim, sentence))
         with st.spinner("Each step on two tables, and the same on ours", show_time=True):
             results = [attacks.symbol(), attacks.symbol(printed=False)]
             for id in attacks.ATTACKS:
                 results += [attacks.attack(id, how) for how in ("published", *attacks.SOUND)]
-        st.session_state["audit-attacks"] = told + [(attack.refutes, attack.sentence) for attack in results]
+        st.session_state["audit-attacks"] = sentences + [(attack.refutes, attack.sentence) for attack in results]
     for wins, sentence in st.session_state.get("audit-attacks", []):
         (st.error if wins else st.success)(sentence)
 

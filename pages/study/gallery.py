@@ -32,8 +32,8 @@ def choose() -> Figure:
     """Draw the choice of the figure, which the address names; return it."""
     ids = [entry.id for entry in figures()]
     stored = next((id for id in ids if load_stored(figure(id))), ids[0])
-    asked = st.query_params.get("figure", stored)
-    chosen = pick(st, "gallery-figure", ids, asked, words=lambda id: f"{id}  {figure(id).title} ({figure(id).source})")
+    start = st.query_params.get("figure", stored)
+    chosen = pick(st, "gallery-figure", ids, start, words=lambda id: f"{id}  {figure(id).title} ({figure(id).source})")
     st.query_params["figure"] = chosen
     return figure(chosen)
 

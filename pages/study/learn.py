@@ -31,8 +31,8 @@ def moved(knob: Knob) -> object:
 def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> str:
     """Draw a choice, whose id is in the address; return the id."""
     ids = list(titles)
-    asked = st.query_params.get(key, "")
-    start = at_first(key, index=ids.index(asked) if asked in ids else 0)
+    requested = st.query_params.get(key, "")
+    start = at_first(key, index=ids.index(requested) if requested in ids else 0)
     chosen = str(st.radio(label, ids, format_func=titles.__getitem__, key=key, help=words, **start) or ids[0])
     if st.query_params.get(key) != chosen:
         scripts.address(key, chosen)
@@ -86,7 +86,7 @@ def open_lesson(id: str) -> None:
     st.query_params.from_dict({"lesson": id} if id else {})
 
 
-def ways(lesson: Lesson, large: bool) -> None:
+def navigation(lesson: Lesson, large: bool) -> None:
     """Draw title, links to the other lessons, and the switch of large print, where they are in one line."""
     ids = list(LESSONS)
     at = ids.index(lesson.id)
@@ -120,7 +120,7 @@ if lesson is None:
 else:
     large = bool(st.session_state.get("projector"))
     with st.container(key="large-print" if large else "lesson-print"):
-        ways(lesson, large)
+        navigation(lesson, large)
         with figure_first("lesson"):
             # In large print the meaning of words is below the picture, which fills the projector.
             meaning = st.container()
@@ -132,14 +132,14 @@ else:
                 with later(st, "question"):
                     st.markdown(f"**Question.** {lesson.question}")
                     # The key has the lesson, so that its answer is closed in another one.
-                    asked = st.toggle("Answer", key=f"answer-{lesson.id}", help="It moves neither knobs nor picture.")
-                    if asked and not large:
+                    is_open = st.toggle("Answer", key=f"answer-{lesson.id}", help="It moves neither knobs nor picture.")
+                    if is_open and not large:
                         st.markdown(lesson.answer)
                     if not large:
                         onward(demo, shown.note)
             with stage:
                 show(demo, shown)
-            if asked and large:
+            if is_open and large:
                 st.markdown(f"**Answer.** {lesson.answer}")
             if lesson.meaning:
                 later(st if large else meaning, "meaning").markdown(f"**Take away.** {lesson.meaning}")

@@ -70,12 +70,12 @@ def creation(id: str, mu: float, sites: Sequence[Site]) -> Study | None:
     colluders = number(right, "sites-colluders", 0, MOST_SITES - 1, start=1)
     effects = last.toggle(**control("sites-effects"))
     # Created once for the same settings: each study has a random mark, which the file sent to sites must keep.
-    asked = (public.file_id, title, target, tuple(sites), least, colluders, effects, id, mu)
-    if st.session_state.get("sites-made", ((),))[0] != asked:
+    settings = (public.file_id, title, target, tuple(sites), least, colluders, effects, id, mu)
+    if st.session_state.get("sites-made", ((),))[0] != settings:
         more: StudySettings = {"least": int(least), "colluders": int(colluders), "site_effects": effects}
         request, data = Request(id, Budget(mu)), public.getvalue()
         made = create_from(public.name, data, title, Choices(target=target), request=request, sites=sites, **more)
-        st.session_state["sites-made"] = (asked, made)
+        st.session_state["sites-made"] = (settings, made)
     study: Study = st.session_state["sites-made"][1]
     for each in knowledge(study, len(study.sites)):
         st.markdown(plain(each.words))

@@ -98,9 +98,9 @@ def controls(problem: Problem, axis: str) -> None:
             places = {"mus": [mu], "axis": axis, "values": grid(low, high, count, integers=axis not in ("penalty",))}
         run = Comparison(rescaled_problem(problem, scale), chosen, trials=trials, seed=seed, typical=True, **places)
         names = {"mus": "mu"}  # name of the argument in the package's compare
-        asked = {names.get(name, name): value for name, value in places.items()}
-        asked |= {"methods": chosen, "trials": trials, "seed": seed, "scale": scale, "typical": run.is_typical}
-        runs.start(run, reproduce.compare_again(problem.choices.as_dict(), **asked))
+        arguments = {names.get(name, name): value for name, value in places.items()}
+        arguments |= {"methods": chosen, "trials": trials, "seed": seed, "scale": scale, "typical": run.is_typical}
+        runs.start(run, reproduce.compare_again(problem.choices.as_dict(), **arguments))
 
 
 def _methods(problem: Problem, axis: str) -> list[str]:

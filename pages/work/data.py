@@ -106,9 +106,9 @@ def mended(problem: Problem) -> None:
 
 def open_below(problem: Problem) -> None:
     """Say above the picture how many questions about the columns stand below it."""
-    asked = sum(one.is_open for one in of_open_tables()) + len(cautions.of_open_tables(problem))
-    if asked:
-        st.caption(f":material/warning: {plural(asked, 'question')} about the columns below the picture, with repairs.")
+    count = sum(one.is_open for one in of_open_tables()) + len(cautions.of_open_tables(problem))
+    if count:
+        st.caption(f":material/warning: {plural(count, 'question')} about the columns below the picture, with repairs.")
 
 
 def opening(problem: Problem) -> None:

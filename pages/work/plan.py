@@ -90,7 +90,7 @@ def many(problem: Problem) -> None:
 def page(problem: Problem) -> None:
     """Draw the whole page: controls, verdict, picture and figures on one screen."""
     workflow_state.steps("plan", problem)
-    if asked == "many":
+    if questions == "many":
         many(problem)
         return
     cautions.warn(problem.notes)
@@ -142,9 +142,9 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
     st.markdown(plain(name), help=help_for("half_width"))
     for place, (which, value) in zip(st.columns(len(values)), values, strict=True):
         place.metric(which, value)
-    told = (parts, figures.truncation_words(here))
+    sentences = (parts, figures.truncation_words(here))
     terms = help_for("privacy_sd", "sampling_sd", "truncation_sd")
-    st.caption(" ".join(words for words in told if words), help=terms)
+    st.caption(" ".join(words for words in sentences if words), help=terms)
     if nobody := unprotected_words(mu):
         st.warning(nobody, icon=":material/warning:")
     other = narrowest_plan(curves.at_budget(mu), here)
@@ -220,7 +220,7 @@ with st.container(key="above-title"):
     title, choice = st.columns([1, 2], vertical_alignment="center")
 title.title("Plan")
 with choice:
-    asked = segments("plan-for", {"one": "One regression", "many": "Many questions (Explore)"}, "one")
+    questions = segments("plan-for", {"one": "One regression", "many": "Many questions (Explore)"}, "one")
 widgets.on_tables(
     page, lambda: st.caption("What a budget buys, from the public rows and the number of private ones alone: free.")
 )

@@ -133,19 +133,19 @@ def page(problem: Problem) -> None:
                 st.markdown(PageWords.ONE_REGRESSION.sentence())
             left, middle = st.columns([5, 6], gap="medium")
         with left:
-            asked = ask(problem, chosen)
-        if asked is not None:
-            workflow_state.store_changed_plan(problem, asked[0])
+            inputs = ask(problem, chosen)
+        if inputs is not None:
+            workflow_state.store_changed_plan(problem, inputs[0])
         head(thread, problem)
-        if asked is not None:
+        if inputs is not None:
             with middle:
-                form.cost(asked[1], problem.private.n)
+                form.cost(inputs[1], problem.private.n)
             with right:
-                confirm(problem, *asked, biased)
+                confirm(problem, *inputs, biased)
     st.caption(PageWords.REHEARSAL.sentence() if state.is_study else PageWords.RELEASE_SPENDS.sentence())
     cautions.draw_cautions(problem, biased)
-    if asked is not None:
-        form.expected(asked[1])
+    if inputs is not None:
+        form.expected(inputs[1])
     form.about_methods(problem.public)
     released.earlier()
 

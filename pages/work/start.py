@@ -14,7 +14,7 @@ from pmtcore.report.figures import opening as figures
 from pmtcore.report.strength import strength
 
 
-def ways() -> None:
+def entrances() -> None:
     """Draw buttons that lead to the next pages."""
     *places, teach = st.columns(4)
     sources = {"start-own": "upload", "start-known": "name", "start-demo": "demo"}
@@ -35,7 +35,7 @@ st.title("Publish a regression on private rows, with a guarantee")
 shown = stored_opening()
 with st.container(key="start"):
     with st.container(key="start-ways"):
-        ways()
+        entrances()
     mu = st.select_slider(**control("start-mu", value=FIRST_BUDGET), options=shown.budgets, format_func=rounded)
     words = unbroken(f"**{figures.words(shown, mu)}** {strength(mu).sentence}")
     st.markdown(f"{badge(Label.LAB)} An example on synthetic rows. {words}")

@@ -39,8 +39,8 @@ def person_periods(frame: pd.DataFrame, *, duration: str, event: str, cuts: Sequ
         raise InputError(FaceMessage.CUTS_ASCEND)
     missing = [name for name in (duration, event) if name not in frame.columns]
     others = [name for name in frame.columns if name not in (duration, event)]
-    taken = [name for name in (PERIOD, AT_RISK, EVENT, PERSON) if name in others]
-    if missing or taken:
+    reserved = [name for name in (PERIOD, AT_RISK, EVENT, PERSON) if name in others]
+    if missing or reserved:
         raise InputError(FaceMessage.NO_PERIODS, needed=[duration, event], names=[PERSON, PERIOD, AT_RISK, EVENT])
     count, periods = len(frame), len(edges) - 1
     cells = frame_source(frame[[duration, event]]).table

@@ -61,13 +61,13 @@ def runs_one_command() -> None:
     _share[:] = [_COMMAND_SHARE]
 
 
-def bytes_for_rows(taken: int = 0) -> int:
+def bytes_for_rows(bytes_used: int = 0) -> int:
     """Return the bytes that may be kept between passes: a share of the memory, from 96 MB to 1 GB.
 
     Args:
-        taken: bytes that the rows take in memory already; so many may be kept in any case.
+        bytes_used: bytes that the rows take in memory already; so many may be kept in any case.
     """
-    return max(int(min(max(memory_limit() * _share[0], LEAST_KEPT), MOST_KEPT)), taken)
+    return max(int(min(max(memory_limit() * _share[0], LEAST_KEPT), MOST_KEPT)), bytes_used)
 
 
 _FIELDS = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
@@ -79,7 +79,7 @@ class _Heap(ctypes.Structure):
     _fields_: ClassVar = [(name, ctypes.c_size_t) for name in _FIELDS]
 
 
-asked = Event()  # to give memory back at the server's next round too
+release_due = Event()  # to give memory back at the server's next round too
 
 
 def release_memory(*, every_heap: bool = True) -> None:

@@ -126,8 +126,8 @@ def _line(pending: PendingRequest) -> str:
     why = f" ({pending.reason})" if pending.reason else ""
     said = f", {pending.state} by {pending.answered_by}{why}" if pending.answered_by else ", not answered"
     method, fields = pending.fields["request"].get("method", ""), pending.fields
-    what = f"{method} mu {fields['mu']:.4g} {fields['purpose']}".strip()
-    return f"{pending.key}  {pending.at[:19]}  {pending.dataset}  {what}: asked by {pending.by}{said}"
+    description = f"{method} mu {fields['mu']:.4g} {fields['purpose']}".strip()
+    return f"{pending.key}  {pending.at[:19]}  {pending.dataset}  {description}: asked by {pending.by}{said}"
 
 
 def _shown(ledger: Ledger, dataset: str | None) -> Answer:

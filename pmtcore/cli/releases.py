@@ -91,9 +91,9 @@ def _ask(chosen: argparse.Namespace, problem: Problem, request: Request, *, data
 
     ledger = Ledger(chosen.ledger or default_url())
     pending = ask(current_user(), problem, request, ledger, dataset=dataset, key=key, purpose=chosen.purpose)
-    asked = f"Asked for {pending.dataset!r} with key {key}, by {pending.by}: nothing is spent."
+    message = f"Asked for {pending.dataset!r} with key {key}, by {pending.by}: nothing is spent."
     spends = f"the same release with --key {key} then spends."
-    return pending.as_dict(), f"{asked} Another person answers with 'ledger agree --key {key}'; {spends}"
+    return pending.as_dict(), f"{message} Another person answers with 'ledger agree --key {key}'; {spends}"
 
 
 def _recorded(

@@ -69,15 +69,15 @@ def read_formula(formula: str, names: Sequence[str], given: Sequence[str]) -> tu
     """
     bases = [base for base in dict.fromkeys(map(category, given)) if base is not None]
     known = [*names, *(base for base in bases if base not in names)]
-    asked = parse(formula, known, tuple(given))
-    response = column(asked.response, names)
+    parsed = parse(formula, known, tuple(given))
+    response = column(parsed.response, names)
     features: list[str] = []
-    for term in asked.terms:
+    for term in parsed.terms:
         features += _columns(term, names)
     twice = [name for name in features if features.count(name) > 1 or name == response]
     if twice:
         raise InputError(ExploreMessage.TERM_TWICE, columns=sorted(set(twice)))
-    return response, tuple(features), asked.intercept
+    return response, tuple(features), parsed.intercept
 
 
 def column(name: str, names: Sequence[str]) -> str:

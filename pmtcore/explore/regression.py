@@ -216,11 +216,11 @@ class Regression(Reported):
         root = self.state.root
         s = root @ self.state.moment @ root.T
         t, mean = self.fit.response, s[0, self.fit.response] / s[0, 0]
-        mine = np.outer(self.fit.b, self.fit.b)
+        weights = np.outer(self.fit.b, self.fit.b)
         centred = root[t] - mean * root[0]
         total = float(centred @ self.state.moment @ centred)
         rest = float(self.fit.b @ self.state.moment @ self.fit.b)
-        gradient = rest / total**2 * np.outer(centred, centred) - mine / total
+        gradient = rest / total**2 * np.outer(centred, centred) - weights / total
         return moment_figures(self.state, np.array([1 - rest / total]), gradient[None], (0.0, 1.0))
 
     @property

@@ -69,20 +69,20 @@ def integers_from_uniform(words: np.ndarray, sigma: float) -> np.ndarray:
     with np.errstate(over="ignore", under="ignore"):
         chance = 0.5 * first_zero * np.exp(0.5 - 0.5 * (length / sigma) ** 2)
     above = chance - words[2] / 2.0**64
-    taken = above > _MARGIN
+    accepted = above > _MARGIN
     for at in np.flatnonzero((np.abs(above) <= _MARGIN) & (first_zero > 0)):
-        taken[at] = _below(int(words[2, at]), int(segment[at]), int(length[at]), sigma)
-    taken &= ~(negative & (length == 0))  # zero has one sign
+        accepted[at] = _below(int(words[2, at]), int(segment[at]), int(length[at]), sigma)
+    accepted &= ~(negative & (length == 0))  # zero has one sign
     integers = np.where(negative, -length, length)
     # Integers of any size have to be possible: otherwise one far out would tell tables apart for certain.
     for at in np.flatnonzero(first_zero == 0):
         beyond = 64 + _further_ones()
         far = (beyond << bits) + int(offset[at])
-        taken[at] = _below(int(words[2, at]), beyond, far, sigma)
-        if taken[at]:
+        accepted[at] = _below(int(words[2, at]), beyond, far, sigma)
+        if accepted[at]:
             integers = integers.astype(object)
             integers[at] = -far if negative[at] else far
-    return integers[taken]
+    return integers[accepted]
 
 
 def _further_ones() -> int:

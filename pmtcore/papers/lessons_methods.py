@@ -166,28 +166,28 @@ def sites(count: int, colluders: int) -> LessonCurve:
     return LessonCurve(counts.astype(float), curves, float(count), sentence)
 
 
-def questions(mu: float, asked: int) -> LessonCurve:
+def questions(mu: float, count: int) -> LessonCurve:
     """Compute the expected error of a regression among many, with a release for each or one moment for all.
 
     In standard errors of the non-private fit; 10,000 private rows of eight columns, 200 public ones.
     """
     counts = np.unique(np.round(np.geomspace(1, 1000, 8)).astype(int))
-    moment, here = _expected("joint-moment", mu), _expected("joint-pmt", mu / math.sqrt(asked))
+    moment, here = _expected("joint-moment", mu), _expected("joint-pmt", mu / math.sqrt(count))
     if here <= moment:
         sentence = (
-            f"For {plural(asked, 'question')} a release for each is better: {_errors(here)} off, against "
+            f"For {plural(count, 'question')} a release for each is better: {_errors(here)} off, against "
             f"{rounded(moment, 2)}."
         )
     else:
         sentence = (
-            f"{plural(asked, 'question')}, a release for each, mu = {rounded(mu)} in all: {_errors(here)} off. "
+            f"{plural(count, 'question')}, a release for each, mu = {rounded(mu)} in all: {_errors(here)} off. "
             f"One moment for all: {rounded(moment, 2)}, and the next question is free."
         )
     curves = {
         "a release for each question": np.array([_expected("joint-pmt", mu / math.sqrt(k)) for k in counts]),
         "one moment for all": np.full(len(counts), moment),
     }
-    return LessonCurve(counts.astype(float), curves, float(asked), sentence)
+    return LessonCurve(counts.astype(float), curves, float(count), sentence)
 
 
 def _errors(size: float) -> str:

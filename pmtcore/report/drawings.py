@@ -118,9 +118,9 @@ def forest(release: Mapping[str, Any]) -> str:
         for end, anchor, sign in ((a, "start", "◂"), (b, "end", "▸")):
             if not low <= end <= high:
                 lines.append(f'<text x="{x(end):.1f}" y="{y + 5}" text-anchor="{anchor}">{sign}</text>')
-        told = "{} ({} to {})".format(*with_equal_decimals(value, a, b))
-        if len(shown) + len(told) < _LETTERS - _LABEL_GAP:
-            lines.append(f'<text x="{_WIDTH - _EDGE}" y="{y - 10}" text-anchor="end" {_ON_WHITE}>{told}</text>')
+        figures = "{} ({} to {})".format(*with_equal_decimals(value, a, b))
+        if len(shown) + len(figures) < _LETTERS - _LABEL_GAP:
+            lines.append(f'<text x="{_WIDTH - _EDGE}" y="{y - 10}" text-anchor="end" {_ON_WHITE}>{figures}</text>')
     lines += [f'<text x="{x(mark):.1f}" y="{foot + 16}" text-anchor="middle">{number(mark)}</text>' for mark in marks]
     of = SCALES.get(release["public"].get("family", ""), "") + modelled_response(
         str(release["target"]), release["public"].get("positive")

@@ -97,16 +97,16 @@ def report(
     )
 
 
-def file_name(record: ReleaseRecord, what: str, ending: str) -> str:
+def file_name(record: ReleaseRecord, kind: str, ending: str) -> str:
     """Return the name of a file about a release, distinct for distinct releases.
 
     Args:
         record: a release in plain fields.
-        what: kind of the file, such as ``report``.
+        kind: kind of the file, such as ``report``.
         ending: of the name, such as ``html``.
     """
     about = str(record.get("ledger", {}).get("dataset", "")) or str(record["target"])
-    parts = (what, about, str(record["method"]), str(record.get("date", "")))
+    parts = (kind, about, str(record["method"]), str(record.get("date", "")))
     words = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-")[:_NAME_PART] for part in parts)
     return f"{'-'.join(word for word in words if word)}.{ending}"
 
@@ -349,9 +349,9 @@ def _whom(guarantee: Mapping[str, Any], sound: bool) -> str:
     sized = "people" if unit.column else "rows"
     more = "" if unit.rows == 1 else " The words above are for all of them."
     # A guarantee for rows says itself how many of them one person may have.
-    told = unit.words if unit.column or unit.rows > 1 else ""
+    words = unit.words if unit.column or unit.rows > 1 else ""
     others = "; they are taken to be other rows, chosen without a look at the private ones" if sound else ""
-    return f"The number of {sized} is public. The public rows are not protected{others}. {escape(told)}{more}"
+    return f"The number of {sized} is public. The public rows are not protected{others}. {escape(words)}{more}"
 
 
 def _guarantee(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
@@ -414,11 +414,11 @@ def _anchors(record: ReleaseRecord) -> str:
     g, unit = of_person(record["guarantee"]), unit_of(record["guarantee"])
     protects = "one person" if unit.column else "one row" if unit.rows == 1 else f"a person with up to {unit.rows} rows"
     epsilon, every = number(g["epsilon"]), beside_deployments(float(g["mu"]))
-    mine = ("<b>this release</b>", epsilon, power_of_ten(g["delta"]), epsilon, protects)
+    this_release = ("<b>this release</b>", epsilon, power_of_ten(g["delta"]), epsilon, protects)
     relation = Neighbours(g["neighbours"])
     if not g["delta"]:  # a pure epsilon holds at every delta
         every = [one | {"this release at that delta": epsilon} for one in every]
-    rows = [*[mine] * (g["mu"] > 0), *(tuple(_unbroken_number(text) for text in one.values()) for one in every)]
+    rows = [*[this_release] * (g["mu"] > 0), *(tuple(_unbroken_number(text) for text in one.values()) for one in every)]
     beside = table("This budget beside those of published deployments", tuple(every[0]), rows)
     return beside + f'<p class="note">{ReportWords.RELATIONS.sentence()}</p>' * (relation is Neighbours.REPLACE_ONE)
 
@@ -450,10 +450,10 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
         for name, value in record["coefficients"].items()
         if name in bands
     ]
-    told = [penalty_words(record["public"].get("penalty"), record["public"].get("prior_sd")), *record["notes"]]
+    remarks = [penalty_words(record["public"].get("penalty"), record["public"].get("prior_sd")), *record["notes"]]
     if limited:
-        told.insert(0, off_centre_words(*np.array(limited, dtype=float).T))
-    notes = "".join(f"<li>{escape(note)}</li>" for note in told if note)
+        remarks.insert(0, off_centre_words(*np.array(limited, dtype=float).T))
+    notes = "".join(f"<li>{escape(note)}</li>" for note in remarks if note)
     notes = f'<ul class="note">{notes}</ul>' if notes else ""
     extra = [(NAME, escape(share.words)) for share in truncated_shares(record["released"])]
     extra += _figures(record["released"])
@@ -546,8 +546,8 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
         + (" Squares of mu add up." if cap is not None or len(account["entries"]) > 1 else "")
     )
     words = f"{words} {only_responses(spent)}".strip()
-    told = "" if not head else escape(MARK.format(mark=short_mark(head)))
-    mark = f'<p class="note">{told} <code>{escape(head)}</code></p>' if head else ""
+    mark_words = "" if not head else escape(MARK.format(mark=short_mark(head)))
+    mark = f'<p class="note">{mark_words} <code>{escape(head)}</code></p>' if head else ""
     return (
         f"<h2>Ledger</h2>\n<p>{words}</p>\n"
         + table("Spends", ("time (UTC)", "method", "mu", "state", "purpose"), rows)
@@ -588,13 +588,13 @@ def _reproduce(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
 
 def _automatic(record: ReleaseRecord) -> str:
     """Say which parameters the plan chose, with their values where these are single figures."""
-    told = []
+    chosen = []
     for item in dataclasses.fields(method(record["method"]).parameters):
         figure = item.metadata["automatic"]
         if figure is not None and record["parameters"].get(item.name) == 0:
-            taken = record["public"].get(figure)
-            told.append(f"{item.name}: automatic" + ("" if taken is None else f" ({number(taken)} in this release)"))
-    return f'<p class="note">0 stands for {escape("; ".join(told))}.</p>\n' if told else ""
+            value = record["public"].get(figure)
+            chosen.append(f"{item.name}: automatic" + ("" if value is None else f" ({number(value)} in this release)"))
+    return f'<p class="note">0 stands for {escape("; ".join(chosen))}.</p>\n' if chosen else ""
 
 
 def _unbroken_number(text: str) -> str:

@@ -198,42 +198,42 @@ def _moved(row: Mapping[Hashable, Any], unit: DisplayUnit) -> str:
     return f"no privacy noise moves it{'; ' * bool(moves)}{', '.join(moves)}."
 
 
-def beside_plan(release: Release, plan: Preview, asked: str = "") -> list[str]:
+def beside_plan(release: Release, plan: Preview, coefficient: str = "") -> list[str]:
     """Return sentences that compare a release with its plan and with the public fit.
 
     Args:
         release: the release.
         plan: public figures of its request.
-        asked: as of :func:`planned_words`.
+        coefficient: as of :func:`planned_words`.
     """
     sentences = (
-        planned_words(release, plan.predicted, asked),
+        planned_words(release, plan.predicted, coefficient),
         precision_words(release, plan.public_alone),
         as_planned_words(release, plan.predicted),
     )
     return [sentence for sentence in sentences if sentence]
 
 
-def planned_words(release: Release, predicted: Prediction | None, asked: str = "") -> str:
+def planned_words(release: Release, predicted: Prediction | None, wanted: str = "") -> str:
     """Say which half-width was predicted and which was released; empty where one is unknown.
 
     Args:
         release: the release.
         predicted: predicted errors.
-        asked: coefficient chosen on Plan; the clearest one where the release has none of that name.
+        wanted: coefficient chosen on Plan; the clearest one where the release has none of that name.
     """
     at = [j for j, name in enumerate(release.names) if name != INTERCEPT]
     if release.bands is None or predicted is None or not at or release.guarantee.mu == 0:
         return ""
     low, high = release.bands.low[at], release.bands.high[at]
     clearest = at[int(np.argmax(clarity(release.coefficients[at], low, high)))]
-    j = release.names.index(asked) if asked in release.names else clearest
-    coefficient, got = release.names[j], float(release.bands.high[j] - release.bands.low[j]) / 2
+    j = release.names.index(wanted) if wanted in release.names else clearest
+    coefficient, half_width = release.names[j], float(release.bands.high[j] - release.bands.low[j]) / 2
     step = unit_step(coefficient, release.notes)
     planned = f"planned ± {rounded(Z95 * float(predicted.total[j]))}"
     if predicted.total_interval is not None:  # as Plan states it
         planned = f"{planned} (half of releases: at most ± {rounded(Z95 * float(predicted.median_total[j]))})"
-    return f"95 % half-width of {coefficient}, {step}: {planned}, released ± {rounded(got)}."
+    return f"95 % half-width of {coefficient}, {step}: {planned}, released ± {rounded(half_width)}."
 
 
 def precision_words(release: Release, alone: Prediction | None) -> str:

@@ -172,7 +172,7 @@ class Exchange:
         """Share this site's words (k, 2), and publish the sum of the received shares once all sites are ready."""
         others = set(self._names) - {self._name}
         neighbours = self._study.neighbours(self._names, self._name)
-        *theirs, mine = sharing.split(words, len(neighbours) + 1)
+        *theirs, own = sharing.split(words, len(neighbours) + 1)
         for other, share in zip(neighbours, theirs, strict=True):
             body = self._header(step, self._name, other) + sharing.to_bytes(share)
             sealed = seals.seal_message(body, self._study.site(other).seal)
@@ -181,7 +181,7 @@ class Exchange:
         received = [self._share(step, other, len(words)) for other in neighbours]
         self._post(self._message("ready", step))
         self._wait(lambda: others <= set(self._sent("ready", step)))
-        part = self._message("sum", step, seals.text(sharing.to_bytes(sharing.total([mine, *received]))))
+        part = self._message("sum", step, seals.text(sharing.to_bytes(sharing.total([own, *received]))))
         self._openings.record(part, self._names)
         self._post(part)
 

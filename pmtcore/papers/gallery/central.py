@@ -138,9 +138,9 @@ def sides(
         return _public(draw.public_x, draw.public_y, names, family, lam=lam), rows, draw.beta
     x, y, names = table_as_numbers(table, scale, one)
     order = np.random.default_rng(seed).permutation(len(y))
-    mine, theirs = order[m : None if n is None else m + n], order[:m]
-    rows = PrivateRows.from_arrays(x[mine], y[mine], names)
-    return _public(x[theirs], y[theirs], names, family, lam=lam), rows, None
+    private, public = order[m : None if n is None else m + n], order[:m]
+    rows = PrivateRows.from_arrays(x[private], y[private], names)
+    return _public(x[public], y[public], names, family, lam=lam), rows, None
 
 
 def _public(x: np.ndarray, y: np.ndarray, names: tuple[str, ...], family: str, *, lam: float) -> PublicData:

@@ -88,9 +88,9 @@ def fit_together(
     outcomes: dict[int, PrintedOutcome] = {}
     alike: dict[tuple[str, float, bytes], np.ndarray] = {}  # of one target and noise in one form and draw
     keys = [(p.selection, p.target.lam, each.tobytes()) for p, each in zip(plans, b, strict=True)]
-    ways = [(p.fit, p.share, p.iterations) for p in (plan.parameters for plan in plans)]
-    for way in dict.fromkeys(ways):
-        at = [k for k, other in enumerate(ways) if other == way]
+    kinds = [(p.fit, p.share, p.iterations) for p in (plan.parameters for plan in plans)]
+    for way in dict.fromkeys(kinds):
+        at = [k for k, other in enumerate(kinds) if other == way]
         # A direct fit begins at an iterated one of the same draw and target, which lies near.
         start = [alike.get(keys[k], np.zeros(b.shape[1])) for k in at]
         fits = fit_stack(data, [plans[k] for k in at], b[at], None, start=np.stack(start))
@@ -223,8 +223,8 @@ def adult(seed: int, m: int = 300) -> Draw:
     """Draw Adult's training rows, m of them public by a new split in each trial; tested on its test table."""
     x, y, test_x, test_y = _adult()
     order = np.random.default_rng((6, seed)).permutation(len(y))
-    mine, theirs = order[m:], order[:m]
-    return Draw("adult", x[mine], y[mine], x[theirs], y[theirs], test_x, test_y, None, mine)
+    private, public = order[m:], order[:m]
+    return Draw("adult", x[private], y[private], x[public], y[public], test_x, test_y, None, private)
 
 
 def made(seed: int, kind: str, n: int, m: int = 50) -> Draw:
@@ -508,11 +508,11 @@ def retrieved_trial(
         form: of the noise, by the density of equation 4 or as the sentence after it samples it.
     """
     trials = _at(seed, kind, n, epsilons, delta=delta)
-    ways = [
+    kinds = [
         (f"{name}{words}", id, moor) for name, id in PUBLISHED for words, moor in (("", "yes"), (" without MOOR", "no"))
     ]
     begun = [
-        (name, at.source(), at.published(id, {"moor": moor, "form": form})) for name, id, moor in ways for at in trials
+        (name, at.source(), at.published(id, {"moor": moor, "form": form})) for name, id, moor in kinds for at in trials
     ]
     plans = [(name, source, plan.with_lambda(lam)) for name, source, plan in begun for lam in lams]
     sources = [source for _, source, _ in plans]

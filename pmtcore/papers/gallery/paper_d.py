@@ -533,8 +533,8 @@ def _recycling(passes: Sequence[int]) -> Tried:
         words = "" if not count else ", recycled" if count == 1 else f", recycled {count} times"
         return words, {"recycle": "yes", "passes": count} if count else {}
 
-    ways = [*(one(count) for count in passes), (_RECYCLED["as displayed"], {**one(1)[1], "retrieval": "displayed"})]
-    return tuple((name + words, id, values) for name, id in PUBLISHED for words, values in ways)
+    kinds = [*(one(count) for count in passes), (_RECYCLED["as displayed"], {**one(1)[1], "retrieval": "displayed"})]
+    return tuple((name + words, id, values) for name, id in PUBLISHED for words, values in kinds)
 
 
 def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figure:

@@ -57,9 +57,9 @@ class OpenClaim:
             return "No result yet"
         if self.needed is None:
             return f"Not even {_MOST_TRIALS:,} trials would tell, as far as these {self.trials:,} show"
-        whose = "within" if self.why is OpenReason.FEW_TRIALS else "beyond"
+        place = "within" if self.why is OpenReason.FEW_TRIALS else "beyond"
         cost = plural(round(self.seconds or 0), "processor second")
-        return f"About {self.needed:,} trials would tell, {whose} the paper's {self.of:,}, in {cost} more"
+        return f"About {self.needed:,} trials would tell, {place} the paper's {self.of:,}, in {cost} more"
 
     @property
     def cheap(self) -> bool:

@@ -71,7 +71,7 @@ class DisplayUnit:
 def units(release: Release) -> dict[str, DisplayUnit]:
     """Return the units that suit the family, the first to start with."""
     family = release.public.family
-    what, step = f"{SCALES.get(family, '')}{release.modelled}", step_words(release.names, release.public.zero_one)
+    response, step = f"{SCALES.get(family, '')}{release.modelled}", step_words(release.names, release.public.zero_one)
     steps_of: dict[Step, tuple[str, str]] = {
         "spread": ("one standard deviation" if step == step_words((), ()) else "comparable steps", step),
         "round": (
@@ -82,7 +82,7 @@ def units(release: Release) -> dict[str, DisplayUnit]:
     }
     ids: dict[Step, str] = {"spread": "sd", "round": "round", "unit": "table"}
     choices = [
-        _unit(ids[by], what, _SCALE_NAMES[family], by=by, of=of, step=at, ratio=False)
+        _unit(ids[by], response, _SCALE_NAMES[family], by=by, of=of, step=at, ratio=False)
         for by, (of, at) in steps_of.items()
     ]
     if family in RATIOS:

@@ -104,8 +104,8 @@ def truncation(diagnoses: list[Diagnosis], radius: float, end: float) -> go.Figu
     figure.add_vline(x=radius, line={"color": QUIET, "dash": "dash"}, annotation_text="radius", annotation_yshift=14)
     figure.update_yaxes(rangemode="tozero")
     figure.update_xaxes(range=[0, end])
-    whose = "share of rows outside" if len(drawn) > 1 else "share of public rows outside"
-    return finish(figure, "radius, in whitened units", whose, 250)
+    label = "share of rows outside" if len(drawn) > 1 else "share of public rows outside"
+    return finish(figure, "radius, in whitened units", label, 250)
 
 
 def truncation_table(diagnoses: list[Diagnosis]) -> pd.DataFrame:

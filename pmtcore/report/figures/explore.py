@@ -150,9 +150,9 @@ def _axis(moment: Moment, fits: Collection[Regression], levels: Mapping[str, str
     """Return what the effects in a picture of models are: in the unit of the one response, of several in sd."""
     responses = dict.fromkeys(fit.response for fit in fits)
     in_sd = " (in sd)" if len(responses) > 1 else ""
-    told = [_changed(moment, name, levels) or f"{name}{in_sd}" for name in responses]
+    effects = [_changed(moment, name, levels) or f"{name}{in_sd}" for name in responses]
     features = [name for fit in fits for name in fit.features]
-    return f"change of {english(told)}, for {step_words(features, moment.labels)}"
+    return f"change of {english(effects)}, for {step_words(features, moment.labels)}"
 
 
 def _changed(moment: Moment, response: str, levels: Mapping[str, str] | None) -> str:
@@ -314,14 +314,14 @@ def picture_words(moment: Moment, fit: Regression, bases: Mapping[str, str], cor
     """
     scales, columns = in_steps(moment, fit), {source(name) for name in fit.features}
     bare = [f"{level} of {column}" for column, level in bases.items() if column in columns]
-    told = [
+    sentences = [
         few_words(list(scales)),
         f"Other levels are compared with {english(bare)}." if bare else "",
         together_words(factor_tests(fit)),
         bands_words(moment, correction),
         ExploreWords.PICTURE_UNITS.sentence() if any(each != 1 for each in scales.values()) else "",
     ]
-    return " ".join(filter(None, told))
+    return " ".join(filter(None, sentences))
 
 
 def example_words(
@@ -558,13 +558,13 @@ def joint_test_words(fit: Regression, names: Sequence[str], moment: Moment) -> s
     names = list(dict.fromkeys(names))
     joint = fit.test(names)
     levels = by_source(fit.features)
-    told = [
+    sentences = [
         part
         for column, chosen in by_source(names).items()
         for part in ([column] if len(chosen) == len(levels[column]) else chosen)
     ]
     words = ExploreWords.TESTED.sentence(
-        count=len(names), names=english(told), value=f_words(joint), p=p_value(joint.pvalue)
+        count=len(names), names=english(sentences), value=f_words(joint), p=p_value(joint.pvalue)
     )
     return f"{words} {freedom_words(joint, moment, fit)}".strip()
 
@@ -854,9 +854,9 @@ def _lines(moment: Moment, path: Path) -> list[tuple[int, str]]:
 def ridge_words(moment: Moment, path: Path) -> str:
     """Say what the penalty of a ridge path acts on, which lines are coloured, and what is shaded."""
     many = len(_lines(moment, path)) > style.MOST_NAMED and path.bands is not None
-    told = [ExploreWords.RIDGE_PATH, *[ExploreWords.COLOURED_LINES] * many]
-    told += [ExploreWords.SHADED_PATH] * has_bands(moment, path)
-    return " ".join(one.sentence() for one in told)
+    sentences = [ExploreWords.RIDGE_PATH, *[ExploreWords.COLOURED_LINES] * many]
+    sentences += [ExploreWords.SHADED_PATH] * has_bands(moment, path)
+    return " ".join(one.sentence() for one in sentences)
 
 
 def paths(moment: Moment, path: Path, response: str, levels: Mapping[str, str] | None = None) -> go.Figure:

@@ -175,8 +175,8 @@ def below_words(plans: Sequence[Planned], coefficient: str, chosen: str = "") ->
     )
     if not all(plan.is_complete for plan in plans if plan.method not in wide):
         sentences.append("* A lower bound: what truncation adds to the error of these methods is not predicted.")
-    mine = [plan for plan in plans if plan.method == chosen and plan.prediction.total_interval is not None]
-    if len(mine) > 1 and chosen not in wide:
+    chosen_plans = [plan for plan in plans if plan.method == chosen and plan.prediction.total_interval is not None]
+    if len(chosen_plans) > 1 and chosen not in wide:
         sentences.insert(0, ReportWords.OUTCOMES_SHADED.sentence())
     return " ".join(sentences)
 
