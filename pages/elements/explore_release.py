@@ -3,6 +3,7 @@
 from dataclasses import replace
 from uuid import uuid4
 
+import pandas as pd
 import streamlit as st
 
 from pages.elements.agreements import ask_for
@@ -72,7 +73,7 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
     if second_release is not None:
         rows = combine_with_release(fit, second_release.as_dict())
         st.markdown(f"{badge(label)} {plain(figures.confirmed_words(rows))}")
-        frame(figures.combined_table(rows), "The model confirmed: both releases together")
+        frame(pd.DataFrame(rows.as_rows()), "The model confirmed: both releases together")
         return
     st.markdown(PageWords.CONFIRM_ONCE_MORE.sentence())
     if state.tables is None:

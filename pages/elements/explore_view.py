@@ -30,7 +30,8 @@ from pages.elements.widgets import (
 from pages.elements.workflow_state import another_table
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import PageWords
+from pmtcore.base.messages import ExploreWords, PageWords
+from pmtcore.base.numbers import rounded
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
@@ -431,7 +432,8 @@ def _predict(view: MomentView, fit: Regression) -> None:
         st.markdown(f"{badge(view.label)} {plain(figures.predicted_words(fit, prediction, event))}")
         if event and st.session_state.get("explore-logistic") and (view.with_rows or view.moment).has_rows:
             chance = view.logistic(fit).chance(view.moment.with_derived(values))
-            st.markdown(f"{badge(view.label)} {plain(figures.logistic_chance_words(event, chance))}")
+            words = ExploreWords.CHANCE_LOGISTIC.sentence(event=event, value=rounded(chance, 3))
+            st.markdown(f"{badge(view.label)} {plain(words)}")
     st.caption(PageWords.PREDICTION_STARTS.sentence())
 
 

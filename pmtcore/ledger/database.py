@@ -83,20 +83,17 @@ def _add_seal_column(connection: Connection) -> None:
     connection.run("ALTER TABLE pmt_events ADD COLUMN seal VARCHAR(64)")
 
 
-def _allow_agreements(connection: Connection) -> None:
-    """Migrate to version 4: no new column, only kinds of events that older programs would report as damage."""
+def _keep_tables(connection: Connection) -> None:
+    """Migrate to version 4 or 5, which have the tables of version 3.
 
-
-def _require_seals(connection: Connection) -> None:
-    """Migrate to version 5: no new column; the caller, who has the key, seals earlier events (:func:`add_seals`)."""
+    Version 4 has kinds of events that older programs would report as damage. In version 5 each event has a seal: the
+    caller, who has the key, seals earlier ones (:func:`add_seals`).
+    """
 
 
 STEPS: tuple[Callable[[Connection], None], ...] = (
-    _create_tables,
-    _refuse_changes,
-    _add_seal_column,
-    _allow_agreements,
-    _require_seals,
+    *(_create_tables, _refuse_changes, _add_seal_column),
+    *(_keep_tables, _keep_tables),
 )
 SCHEMA = len(STEPS)
 

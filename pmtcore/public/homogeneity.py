@@ -112,6 +112,8 @@ class BootstrapNull:
     def alarm(self, gram: np.ndarray, noise: float) -> Alarm | None:
         """Return the finding about a released moment; ``None`` where the p-value is no less than false alarms allow.
 
+        There is none either where so many rows are zeros that the noise hides the share of the others.
+
         Args:
             gram: released matrix (d, d).
             noise: variance of the noise on an entry off the diagonal; the diagonal has twice that variance.
@@ -120,7 +122,7 @@ class BootstrapNull:
         if per_row is None:
             return None
         null, released, variance = per_row
-        chance = null._test(released, variance)
+        chance = null._p_value(released, variance)
         return None if chance >= self.false_alarms else Alarm(chance, null._columns(released, variance))
 
     def _columns(self, released: np.ndarray, noise_variance: np.ndarray) -> tuple[str, ...]:
@@ -151,25 +153,14 @@ class BootstrapNull:
         least = max([_NAMED_DEVIATIONS, *(size * _NAMED_PART for size in far.values())])
         return tuple(sorted((name for name in far if far[name] >= least), key=lambda name: -far[name]))[:_MOST_NAMED]
 
-    def test(self, gram: np.ndarray, noise: float) -> float:
-        """Return the p-value of a released Gram matrix under the null distribution.
+    def _p_value(self, released: np.ndarray, noise_variance: np.ndarray) -> float:
+        """Return the p-value of a released moment, from entries and their noise per row that is not zero.
 
-        Args:
-            gram: released matrix (d, d).
-            noise: variance of the noise on an entry off the diagonal; the diagonal has twice that variance.
-
-        Returns:
-            Probability of a difference at least as large where both tables come from one population. Where there is an
-            intercept it is twice the smaller one (Bonferroni) of two p-values: of all entries, and of the means alone,
-            which would have little weight among all entries. Each p-value combines the share of the draws with a
-            chi-squared law fitted to them, which extends below one over the number of draws. It is 1 where so many
-            rows are zeros that the noise hides the share of the others.
+        It is the probability of a difference at least as large where both tables come from one population. Where there
+        is an intercept it is twice the smaller one (Bonferroni) of two p-values: of all entries, and of the means
+        alone, which would have little weight among all entries. Each p-value combines the share of the draws with a
+        chi-squared law fitted to them, which extends below one over the number of draws.
         """
-        per_row = self._per_row(upper_triangle(gram), noise)
-        return 1.0 if per_row is None else per_row[0]._test(*per_row[1:])
-
-    def _test(self, released: np.ndarray, noise_variance: np.ndarray) -> float:
-        """Return the p-value of :meth:`test`, from entries and their noise per row that is not zero."""
         mean, variance = np.mean(self.moments, axis=0), np.var(self.moments, axis=0, ddof=1)
         distances = self._distances(released, mean, variance, noise_variance)
         rng = np.random.default_rng(0)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -149,13 +150,8 @@ def after_header(data: Iterable[bytes]) -> tuple[bytes, Iterator[bytes]]:
         buffer += piece
         line, newline, remainder = buffer.lstrip(b"\r\n \t").partition(b"\n")
         if newline or len(buffer) > LINE:
-            return line.rstrip(b"\r"), _chained(remainder, source)
+            return line.rstrip(b"\r"), chain((remainder,), source)
     return buffer.strip(), iter(())
-
-
-def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
 
 
 def _whole_lines(data: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:

@@ -252,11 +252,6 @@ def predicted_words(fit: Regression, at: Predicted, event: str) -> str:
     return ExploreWords.PREDICTED.sentence(name=fit.response, **figures)
 
 
-def logistic_chance_words(said_of: str, chance: float) -> str:
-    """Return the chance of an :func:`event` by the logistic regression, in a sentence."""
-    return ExploreWords.CHANCE_LOGISTIC.sentence(event=said_of, value=said(chance, 3))
-
-
 def chance_words(moment: Moment) -> str:
     """Say how many of the :func:`related_pairs` are expected to stand out by chance at 95 % each; and other caveats."""
     levels = [len(names) for names in by_source(moment.columns).values()]
@@ -1119,11 +1114,6 @@ def _html(shown: pd.DataFrame) -> str:
 
 def _cell(value: object) -> str:
     return said(value, 4) if isinstance(value, float) else escaping.html(str(value))
-
-
-def combined_table(confirmed: ConfirmedModel) -> pd.DataFrame:
-    """Return a confirmed model: both releases together, and the second alone."""
-    return pd.DataFrame(confirmed.as_rows())
 
 
 def confirming_words(fit: Regression, predicted: Prediction | None, spent: float, mu: float) -> str:
