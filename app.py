@@ -58,7 +58,7 @@ else:
     st.html(ROOT / "assets" / "style.css")
     if inside:
         scripts.place()
-        frame.opened(navigation.title)
+        frame.scroll_to_top(navigation.title)
         links.restore()
         try:
             navigation.run()

@@ -2570,8 +2570,8 @@ def _noise_mutants() -> list[Mutant]:
         ("sampler: seven digits decide all", "np.abs(above) <= _MARGIN", "np.abs(above) < 0"),
         (
             "sampler: close calls are accepted",
-            "accepted[at] = _below(int(words[2, at]), int(segment[at])",
-            "accepted[at] = True or _below(int(words[2, at]), int(segment[at])",
+            "accepted[at] = _is_accepted(int(words[2, at]), int(segment[at])",
+            "accepted[at] = True or _is_accepted(int(words[2, at]), int(segment[at])",
         ),
         ("sampler: the other side of a close call", "if uniform.b <= chance.a:", "if uniform.a <= chance.b:"),
         ("sampler: no further bits", "secrets.randbits(_MORE_BITS)\n", "0\n"),

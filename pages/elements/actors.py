@@ -25,7 +25,7 @@ def signs_in() -> bool:
         return False
 
 
-def alone() -> bool:
+def has_single_user() -> bool:
     """Return whether the server has a single user: by its address, or by a setting."""
     if not runtime.exists() or os.environ.get("PMT_SINGLE_USER") == "1":
         return True
@@ -35,7 +35,7 @@ def alone() -> bool:
 def actor() -> Actor:
     """Return the user with the role from their claims or from the list of roles."""
     if not signs_in():
-        return OWNER if alone() else Actor("", None, Denied.NOT_SIGNED_IN)
+        return OWNER if has_single_user() else Actor("", None, Denied.NOT_SIGNED_IN)
     return identified(st.user.to_dict())
 
 
@@ -73,7 +73,7 @@ def claimant() -> str:
     """Return the name under which long runs of the user are limited; empty for a single user."""
     if signs_in():
         return actor().name
-    return "" if alone() else st.context.ip_address or "unknown"
+    return "" if has_single_user() else st.context.ip_address or "unknown"
 
 
 def require(action: Action) -> None:
@@ -88,7 +88,7 @@ def require(action: Action) -> None:
 def draw() -> None:
     """Draw the user, in the sidebar."""
     if not signs_in():
-        if alone():
+        if has_single_user():
             st.caption("Single user: nobody signs in, and only this machine is meant to reach the server.")
         else:
             st.warning("Open to the network without sign-in: private tables cannot be opened and nothing released.")

@@ -13,10 +13,10 @@ from pmtcore.papers.figures import bounds as figures
 
 def bounds_of_papers() -> None:
     """Draw, in an expander, the ratio of each proved bound to the simulated quantity; no row of the table is read."""
-    opened_on_demand("What the papers prove, at the shape of the open table", "bounds-open", "rule", _proved)
+    opened_on_demand("What the papers prove, at the shape of the open table", "bounds-open", "rule", _draw_bounds)
 
 
-def _proved() -> None:
+def _draw_bounds() -> None:
     """Draw the bounds at the dimensions of the open table, and on demand those of the other papers."""
     try:
         problem = current_problem()

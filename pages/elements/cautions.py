@@ -22,7 +22,7 @@ UNKNOWN_OUTCOME = (
 )
 
 
-def of_open_tables(problem: Problem) -> Sequence[Caution]:
+def cautions_of_tables(problem: Problem) -> Sequence[Caution]:
     """Return the causes of bias in a fit to the open tables."""
     tables = session().tables
     return [] if tables is None else cautions(problem, tables.public)
@@ -59,7 +59,7 @@ def draw_few_rows(problem: Problem) -> None:
 def biases(problem: Problem) -> list[str]:
     """Return sentences on the causes of bias, codes for missing values among them."""
     codes = [note for note in problem.notes if kind_of(note) is TableNote.CODE_FOR_MISSING]
-    return [*codes, *(caution.words for caution in of_open_tables(problem))]
+    return [*codes, *(caution.words for caution in cautions_of_tables(problem))]
 
 
 def draw_cautions(problem: Problem, biased: Sequence[str]) -> None:

@@ -90,7 +90,7 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
             st.rerun()
 
 
-def made_here(moment: Moment) -> str | None:
+def release_of_moment(moment: Moment) -> str | None:
     """Return the id of this session's release of a moment; ``None`` for a moment from a file."""
     digest = moment.record.as_dict()["digest"]
     moments = ((id, one.released.get("joint_moment", {})) for id, one in session().releases.items())
@@ -99,7 +99,7 @@ def made_here(moment: Moment) -> str | None:
 
 def columns_unlike_public(moment: Moment) -> list[str] | None:
     """Return the columns that differ from the public rows by this session's releases; ``None`` without an alarm."""
-    state, own_id = session(), made_here(moment)
+    state, own_id = session(), release_of_moment(moment)
     ids = [] if own_id is None else [id for id in state.releases if state.sources[id] == state.sources[own_id]]
     alarms = [state.releases[id] for id in ids if state.releases[id].disagrees]
     columns = dict.fromkeys(name for alarm in alarms for name in alarm.released.get("columns_that_differ", ()))
@@ -111,7 +111,7 @@ def _second(moment: Moment, fit: Regression) -> Release | None:
 
     The rows are those of the moment's release if this session made it, else those of the open table.
     """
-    state, own_id = session(), made_here(moment)
+    state, own_id = session(), release_of_moment(moment)
     open_table = None if state.tables is None else state.tables.private.sha256
     source = open_table if own_id is None else state.sources[own_id]
     for id, released in reversed(state.releases.items()):
@@ -124,7 +124,7 @@ def _second(moment: Moment, fit: Regression) -> Release | None:
 
 def completed(moment: Moment) -> Moment | None:
     """Return a moment with public rows; ``None`` unless its tables are open and this session released it."""
-    state, id = session(), made_here(moment)
+    state, id = session(), release_of_moment(moment)
     if id is None or state.tables is None or state.sources[id] != state.tables.private.sha256:
         return None
     request = state.requests[id]

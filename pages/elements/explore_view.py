@@ -12,19 +12,19 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements import scripts
 from pages.elements.controls import at_first, control, pick, segments
-from pages.elements.explore_release import columns_unlike_public, completed, confirming, made_here
+from pages.elements.explore_release import columns_unlike_public, completed, confirming, release_of_moment
 from pages.elements.jobs import FOCUS
 from pages.elements.released import is_of_other_table
 from pages.elements.widgets import (
     PLAIN,
     badge,
     below,
+    below_all,
     chart,
     download_table,
     errors_shown,
     figure_first,
     frame,
-    later,
     number,
 )
 from pages.elements.workflow_state import another_table
@@ -167,21 +167,21 @@ def head(view: MomentView) -> None:
         if st.session_state.pop(FOCUS, False):
             scripts.run(scripts.TO_VERDICT)
         st.caption(f"{badge(view.label)} **{plain(view.title)}**: {plain(figures.record_words(view.moment))}")
-        id = made_here(view.moment)
+        id = release_of_moment(view.moment)
         if id is not None and is_of_other_table(id):
             st.warning("Another table is open now: Close leads to a release from it.", icon=":material/swap_horiz:")
         unlike = columns_unlike_public(view.moment)
         if unlike is not None:
             st.warning(plain(figures.unlike_words(unlike)), icon=":material/warning:")
-    saved = later(middle, "save")
+    saved = below_all(middle, "save")
     if view.with_rows is not None:
         saved = saved.popover(**control("explore-save-choices"))
     rows_too = view.with_rows is not None and saved.toggle(**control("explore-complete"))
     moment = view.with_rows if rows_too and view.with_rows is not None else view.moment
     saved.download_button(**control("explore-save"), data=lambda: json.dumps(moment.record.as_dict()))
-    with later(middle, "another"):
+    with below_all(middle, "another"):
         another_table()
-    if later(right, "close").button(**control("explore-close")):
+    if below_all(right, "close").button(**control("explore-close")):
         st.session_state.pop(_KEY)
         st.rerun()
 
@@ -208,7 +208,7 @@ def question(view: MomentView) -> Regression | None:
         st.button(**control("explore-clear"), disabled=not chosen, on_click=_clear, args=(key, chosen[:1]))
         lam = number(st, "explore-ridge", 0.0, 1e9, start=0.0)
         correction = pick(st, "explore-correction", _CORRECTIONS)
-        without = _without(levels, chosen)
+        without = _draw_left_out_levels(levels, chosen)
     remarks = [figures.left_out_words([*choice, *without], chosen)] + [f"Ridge penalty {lam:g}."] * (lam > 0)
     remarks += [f"Bands are for {_CORRECTIONS[correction]}."] * (correction != "none")
     if any(remarks):
@@ -219,7 +219,7 @@ def question(view: MomentView) -> Regression | None:
     return None
 
 
-def _without(levels: Mapping[str, list[str]], chosen: Sequence[str]) -> list[str]:
+def _draw_left_out_levels(levels: Mapping[str, list[str]], chosen: Sequence[str]) -> list[str]:
     """Draw the choice of levels that are left out of the model; return them.
 
     A column that was removed and is chosen again has all its levels.

@@ -30,7 +30,7 @@ def admitted() -> bool:
     return False
 
 
-def opened(page: str) -> None:
+def scroll_to_top(page: str) -> None:
     """Close the menu on a phone and scroll to the top, after a change of page."""
     if st.session_state.get("page-open", page) != page:
         scripts.run(scripts.CLOSE_MENU + scripts.TO_TOP)
@@ -92,7 +92,7 @@ def _spent() -> None:
     else:
         place, nothing = "in this session", "nothing yet"
         total, count = compose(release.guarantee.person.mu for release in releases), len(releases)
-        made = workflow_state.made(releases)
+        made = workflow_state.releases_in_words(releases)
     added = " (their squares add up)" if count > 1 else ""
     words = unbroken(f"mu = {total:.3g} in {made}{added}") if count else nothing
     st.caption(f"Spent on this table, {place}: **{words}**")

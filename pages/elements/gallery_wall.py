@@ -33,7 +33,7 @@ def _open(id: str) -> None:
     st.session_state.pop("gallery-figure", None)
 
 
-def drawn() -> bool:
+def draw_wall() -> bool:
     """Draw the title and the cards, or the way back where a figure is open; return whether cards were drawn."""
     st.title("Gallery")
     if "figure" in st.query_params or "gallery-run" in st.session_state:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.elements.actors import actor, alone, require
+from pages.elements.actors import actor, has_single_user, require
 from pages.elements.controls import control
 from pages.elements.session import current_problem, session
 from pages.elements.widgets import amount, errors_shown, show_error
@@ -131,9 +131,9 @@ def _spend_plan(mu: float) -> SpendPlan | None:
     suggestion = min(recognised) if len(recognised) == 1 else suggested_name(tables.title)
     # The fields are below each other, so that long names are not cut.
     name = tables.registered or st.text_input(
-        **control("ledger-name", _at(tables), value=session().dataset or suggestion)
+        **control("ledger-name", _key_suffix(tables), value=session().dataset or suggestion)
     )
-    purpose = st.text_input(**control("ledger-purpose", _at(tables)))
+    purpose = st.text_input(**control("ledger-purpose", _key_suffix(tables)))
     if not name.strip():
         raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
     account = ledger.account(name, recognised - {name.strip()})
@@ -168,10 +168,10 @@ def _spend_plan(mu: float) -> SpendPlan | None:
 
 def displayed_place(ledger: Ledger) -> str:
     """Return where the ledger is, for its user; without a path where the server has several users."""
-    return ledger.place if alone() else "the ledger on this server"
+    return ledger.place if has_single_user() else "the ledger on this server"
 
 
-def _at(tables: Tables) -> str:
+def _key_suffix(tables: Tables) -> str:
     """Return the end of the key of the control with the name of the data set."""
     return f"-{tables.key[:12]}"
 
@@ -180,7 +180,7 @@ def data_set(tables: Tables) -> str:
     """Return the data set that a release from the open tables counts against; empty where it is not in the ledger."""
     if tables.may_be_studied and not st.session_state.get("ledger-study"):
         return ""
-    typed = str(st.session_state.get(f"ledger-name{_at(tables)}", "")).strip()
+    typed = str(st.session_state.get(f"ledger-name{_key_suffix(tables)}", "")).strip()
     return tables.registered or typed or session().dataset or suggested_name(tables.title)
 
 
@@ -223,7 +223,7 @@ def other_rows(ledger: Ledger, name: str, tables: Tables) -> None:
         "asked again, keep this one: what is known of them adds up.",
         icon=":material/difference:",
     )
-    key = f"ledger-name{_at(tables)}"
+    key = f"ledger-name{_key_suffix(tables)}"
     label = f"Name it '{plain(free_name)}'"
     st.button(**control("ledger-rename"), label=label, on_click=lambda: st.session_state.update({key: free_name}))
 

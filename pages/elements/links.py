@@ -25,7 +25,7 @@ def restore() -> None:
     """Open the tables that the address names, once; draw a sentence where that fails, or a reload lost own tables."""
     parameters = dict(st.query_params)
     if deleted := st.session_state.pop("deleted", ""):
-        with _above():
+        with _container_above():
             st.success(deleted, icon=":material/delete:")
     table = parameters.get("table", "")
     if not table and not begun():
@@ -36,7 +36,7 @@ def restore() -> None:
     st.session_state["link-read"] = parameters
     if table == _OWN_TABLES:
         if is_new and not deleted:
-            with _above():
+            with _container_above():
                 st.info(
                     PageWords.OWN_TABLES_ARE_GONE.sentence(),
                     icon=":material/info:",
@@ -49,7 +49,7 @@ def restore() -> None:
         _open(table, parameters)
 
 
-def _above() -> DeltaGenerator:
+def _container_above() -> DeltaGenerator:
     """Return a container above the title of a page (assets/style.css)."""
     return st.container(key="above")
 

@@ -69,13 +69,13 @@ def no_longer_than(size: int, receive: Receive) -> Receive:
 
 
 def admit(session: str, size: int) -> None:
-    """Count an arriving upload, until :func:`done`.
+    """Count an arriving upload, until :func:`upload_ended`.
 
     Raises:
         Refused: the session, or all sessions together, would have too many bytes.
     """
     with _lock:
-        sizes = stored()
+        sizes = stored_bytes()
         sizes.update(_arriving)
         if sizes[session] + size > MAX_SESSION_BYTES:
             raise Refused(413, f"A session takes at most {MAX_SESSION_BYTES // 2**20} MB of uploads; delete some.")
@@ -84,7 +84,7 @@ def admit(session: str, size: int) -> None:
         _arriving[session] += size
 
 
-def done(session: str, size: int) -> None:
+def upload_ended(session: str, size: int) -> None:
     """Note that an upload has arrived or failed."""
     with _lock:
         _arriving[session] -= size
@@ -92,7 +92,7 @@ def done(session: str, size: int) -> None:
             del _arriving[session]
 
 
-def stored() -> Counter[str]:
+def stored_bytes() -> Counter[str]:
     """Return the bytes of stored uploads by session."""
     if not exists():
         return Counter()

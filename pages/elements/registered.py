@@ -14,7 +14,7 @@ from pmtcore.base.messages import InputError
 from pmtcore.releases.register import Tables, open_registered, registered_names
 
 
-def on_offer() -> list[str]:
+def registered_names_offered() -> list[str]:
     """Return the registered data sets that the user may open; none without a readable ledger."""
     with suppress(InputError):
         return registered_names(actors.actor(), server_ledger(make=False))
@@ -23,7 +23,7 @@ def on_offer() -> list[str]:
 
 def named_by_a_curator() -> None:
     """Draw the choice of a registered data set, and open it."""
-    names = on_offer()
+    names = registered_names_offered()
     if not names:
         st.info("No data set is registered here; curators register them.", icon=":material/info:")
         return

@@ -82,7 +82,7 @@ def cost(prospect: Preview, rows: int) -> None:
         st.caption(f"These are figures of a person with all rows that count; of one row mu is {guarantee.mu:.4g}.")
 
 
-def expected(prospect: Preview) -> None:
+def draw_predictions(prospect: Preview) -> None:
     """Draw predicted errors, and the power of the best attacker, from public figures alone."""
     figure = figures.predicted(prospect)
     left, right = st.columns([3, 2], gap="large")

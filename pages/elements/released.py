@@ -88,19 +88,19 @@ def show(release: Release, request: Request) -> None:
             scripts.run(scripts.TO_VERDICT)
     left, right = st.columns([5, 2], gap="medium")
     with right:
-        about(release, record)
+        draw_summary(release, record)
     with left, widgets.figure_first("coefficients"):
         if release.names:
             coefficients(release, on_open_tables(release, request))
     free(release)
     if release.facts.retrieved_epsilon is not None:
-        retrieved(release)
+        draw_retrieved(release)
     if release.notes:
         few = len(release.notes) <= _MOST_NOTES_UNFOLDED
         with st.expander(f"Notes ({len(release.notes)})", icon=":material/notes:", expanded=few):
             st.markdown("\n".join(f"- {plain(note)}" for note in release.notes))
     downloads(release, request)
-    earlier()
+    earlier_list()
 
 
 def label(release: Release) -> Label:
@@ -119,9 +119,11 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
     has_many = len(release.names) > MANY_LEVELS
     # All choices are in one line, so that the axis of the picture is on the first screen.
     a, b, c, *view_columns = st.columns([5, 3, 2, 4] if has_many else [5, 3, 2], vertical_alignment="bottom")
-    id = pick(widgets.later(a, "unit"), "coefficients-unit", units, words=lambda id: units[id].short)
-    order = pick(widgets.later(b, "order"), "coefficients-order", forest.ORDERS, "strength" if has_many else "table")
-    search = widgets.later(c, "search").text_input(**control("coefficients-search")) if has_many else ""
+    id = pick(widgets.below_all(a, "unit"), "coefficients-unit", units, words=lambda id: units[id].short)
+    order = pick(
+        widgets.below_all(b, "order"), "coefficients-order", forest.ORDERS, "strength" if has_many else "table"
+    )
+    search = widgets.below_all(c, "search").text_input(**control("coefficients-search")) if has_many else ""
     unit = units[id]
     table = forest.table(release, unit)
     shown = forest.matching_rows(table, unit, search, order)
@@ -129,7 +131,7 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
     references, freedom = reference_levels(release.notes), forest.least_freedom(release)
     folded = forest.one_row_per_column(shown, unit, order)
     shows_all = len(shown) <= (MOST_COLUMNS if len(folded) == len(shown) else MANY_LEVELS)
-    view = "all" if shows_all else views(widgets.later(view_columns[0], "view"))
+    view = "all" if shows_all else views(widgets.below_all(view_columns[0], "view"))
     rows_drawn = folded.head(MOST_COLUMNS) if view == "columns" else shown
     rows = forest.for_all_effects(rows_drawn, unit, freedom)
     # The sentence is about a row of the picture, by the name of its coefficient.
@@ -155,7 +157,7 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
             widgets.download_table(forest.displayed_table(shown, unit), "coefficients-shown")
     if example:
         st.markdown(plain(parts))
-    about_picture(release, table, rows_drawn, order, remarks=remarks)
+    picture_notes(release, table, rows_drawn, order, remarks=remarks)
     if release.bands is None:
         st.caption(PageWords.METHOD_WITHOUT_BANDS.sentence())
         return
@@ -165,7 +167,7 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
         st.caption(leaning)
 
 
-def about_picture(
+def picture_notes(
     release: Release, table: pd.DataFrame, rows_drawn: pd.DataFrame, order: str, *, remarks: Sequence[str]
 ) -> None:
     """Draw notes below the picture: which coefficients it has, and how bands compare with the plan."""
@@ -208,7 +210,7 @@ def error_parts(shown: pd.DataFrame, unit: forest.DisplayUnit) -> None:
         st.caption(parts_words(shown, unit))
 
 
-def retrieved(release: Release) -> None:
+def draw_retrieved(release: Release) -> None:
     """Draw the retrieved budget of a release."""
     st.header("Retrieved budget")
     show_retrieved(release.facts, release.parameters.get("retrieved") == "recycle", "release-retrieved")
@@ -247,7 +249,7 @@ def _counted(release: Release) -> str:
     return f"Add its mu of {said(release.guarantee.person.mu)} yourself to what was spent on these rows before."
 
 
-def about(release: Release, record: ReleaseRecord) -> None:
+def draw_summary(release: Release, record: ReleaseRecord) -> None:
     """Draw the summary figures of a release, its guarantee, and links to the next steps.
 
     Args:
@@ -321,7 +323,7 @@ def filed(release: Release) -> FiledRelease:
     return filed_release(id, release, session().titles.get(id, ""))
 
 
-def earlier() -> None:
+def earlier_list() -> None:
     """Draw the releases of this session."""
     spent = session().spent_releases
     if not spent:

@@ -116,7 +116,7 @@ class Guard:
         try:
             await self.app(scope, quota.no_longer_than(upload[1], receive), send)
         finally:
-            quota.done(*upload)
+            quota.upload_ended(*upload)
 
 
 class Squeezed:

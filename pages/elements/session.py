@@ -321,7 +321,7 @@ def quick() -> QuickComparison | None:
     return remember((tables.key, repr(problem.choices)), lambda: first_look(problem))
 
 
-def of_open_tables() -> tuple[Finding, ...]:
+def findings_of_tables() -> tuple[Finding, ...]:
     """Return all findings about the open tables, computed once for each choice of columns."""
     current = session()
     if current.tables is None:
@@ -336,7 +336,7 @@ def of_open_tables() -> tuple[Finding, ...]:
 
 def what_stops() -> str | None:
     """Return the first finding that prevents a problem of the open tables; ``None`` without one."""
-    return next((one.sentence for one in of_open_tables() if one.stops), None)
+    return next((one.sentence for one in findings_of_tables() if one.stops), None)
 
 
 def prediction_curves(problem: Problem) -> Curves:

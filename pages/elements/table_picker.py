@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.elements import session as state
 from pages.elements.controls import at_first, control, pick, segments
 from pages.elements.persons import person_choice
-from pages.elements.registered import named_by_a_curator, on_offer
+from pages.elements.registered import named_by_a_curator, registered_names_offered
 from pages.elements.uploads import open_title, own_tables, with_recommended_repairs
 from pages.elements.widgets import badge, errors_shown, number, number_or_nothing, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
@@ -49,7 +49,7 @@ _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "regist
 
 def source() -> bool:
     """Draw the choice of tables, and open them; return whether the chosen ones are open."""
-    sources = {name: words for name, words in _SOURCES.items() if name != "registered" or on_offer()}
+    sources = {name: words for name, words in _SOURCES.items() if name != "registered" or registered_names_offered()}
     left, beside = st.columns([3, 2], vertical_alignment="center")
     chosen = segments("source", sources, "demo", left)
     with errors_shown():
@@ -163,7 +163,7 @@ def _retarget(tables: Tables, before: Choices, choices: Choices) -> None:
     repaired_choices = with_recommended_repairs(tables, replace(choices, features=features))
     # If the repair would choose one of several labels, the user is asked instead.
     if starts_anew or (repaired_choices != choices and repaired_choices.positive == choices.positive):
-        take(repaired_choices, f"Take {choices.target} as the target")
+        apply_choices(repaired_choices, f"Take {choices.target} as the target")
 
 
 def _not_left_out(tables: Tables, before: Choices, choices: Choices) -> tuple[str, ...] | None:
@@ -185,7 +185,7 @@ def _draw_findings(tables: Tables, choices: Choices, all_findings: Sequence[Find
         choices if first_repaired is None else repaired_choices(tables.private, tables.public, choices, tables.schema)
     )
     if all_repairs != (first_repaired or choices) and st.button(**(button := control("repair-all"))):
-        take(all_repairs, button["label"])
+        apply_choices(all_repairs, button["label"])
     for at, finding in enumerate(stops):
         st.error(plain(finding.sentence), icon=":material/error:")
         _repairs(finding, choices, f"stop-{at}")
@@ -220,10 +220,10 @@ def _draw_notes(choices: Choices, rest: Sequence[Finding], notes: Sequence[str])
 def _repairs(one: Finding, choices: Choices, key: str) -> None:
     for at, repair in enumerate(one.repairs):
         if st.button(**control("repair", f"-{key}-{at}"), label=plain(repair.label)):
-            take(repair.apply(choices), repair.label)
+            apply_choices(repair.apply(choices), repair.label)
 
 
-def take(choices: Choices, description: str) -> None:
+def apply_choices(choices: Choices, description: str) -> None:
     """Take new choices, and draw all widgets with them; the change can be undone (:func:`undo`).
 
     Args:

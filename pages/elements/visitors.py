@@ -40,7 +40,7 @@ class Visitor:
 def visitor(scope: Scope) -> Visitor:
     """Return user and address of a request or a websocket."""
     if not actors.signs_in():
-        return Visitor("", OWNER) if actors.alone() else Visitor(address_of(scope), Actor("", None))
+        return Visitor("", OWNER) if actors.has_single_user() else Visitor(address_of(scope), Actor("", None))
     try:
         actor = actors.identified(_claims(scope))
     except InputError:

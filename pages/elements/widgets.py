@@ -164,7 +164,7 @@ def below(place: Any, key: str) -> DeltaGenerator:
     return made
 
 
-def later(place: Any, key: str) -> DeltaGenerator:
+def below_all(place: Any, key: str) -> DeltaGenerator:
     """Return a container that a phone shows after all those :func:`below` the picture."""
     made: DeltaGenerator = place.container(key=f"later-{key}")
     return made
@@ -228,7 +228,7 @@ def download_table(table: pd.DataFrame, key: str) -> None:
     )
 
 
-def take_along(recipe: Recipe, key: str) -> None:
+def script_downloads(recipe: Recipe, key: str) -> None:
     """Draw downloads of the page as a script and as a notebook."""
     with st.expander("Take it with you", icon=":material/code:"):
         left, right, _ = st.columns([1, 1, 2])
@@ -308,7 +308,7 @@ def number(
     label, settings["label"] = settings["label"], plain(settings["label"])
     form = None if isinstance(start, int) else "%g"
     value: Number = place.number_input(**settings, value=start, format=form, persist_state="session", required=True)
-    return _within(place, label, low, high, value=value)
+    return _within_range(place, label, low, high, value=value)
 
 
 def number_or_nothing(place: Any, id: str, low: float, high: float, *, start: float | None, at: str) -> float | None:
@@ -317,10 +317,10 @@ def number_or_nothing(place: Any, id: str, low: float, high: float, *, start: fl
     # A field that starts with a number cannot be emptied, so it starts empty and the number is set in the session.
     st.session_state.update(at_first(settings["key"], **({} if start is None else {settings["key"]: start})))
     value = place.number_input(**settings, value=None, format="%g", persist_state="session", placeholder="automatic")
-    return None if value is None else float(_within(place, settings["label"], low, high, value=value))
+    return None if value is None else float(_within_range(place, settings["label"], low, high, value=value))
 
 
-def _within(place: Any, label: str, low: Number, high: Number, *, value: Number) -> Number:
+def _within_range(place: Any, label: str, low: Number, high: Number, *, value: Number) -> Number:
     """Return the number in the range that is nearest to the given one; draw a note where they differ."""
     within_range: Number = min(max(value, low), high)
     if within_range != value:

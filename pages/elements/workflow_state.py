@@ -68,7 +68,7 @@ def steps(page: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
         "data": f"Data: {private_size or 'something is missing'}",
         "conditioning": "Conditioning",
         "plan": f"Plan: mu {rounded(planned.budget.mu)}" if isinstance(planned, Request) else "Plan",
-        "release": f"Release: {made(spent)}" if spent else "Release: not yet",
+        "release": f"Release: {releases_in_words(spent)}" if spent else "Release: not yet",
         "report": "Report",
     }
     # A tick marks a decision that was made; Conditioning and Report have none.
@@ -85,7 +85,7 @@ def steps(page: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
         st.caption(_fit(problem))
 
 
-def made(spent: Sequence[Release]) -> str:
+def releases_in_words(spent: Sequence[Release]) -> str:
     """Return the numbers of releases that may be published and of lab figures, in words."""
     sound = sum(release.standing is ReleaseStatus.SOUND for release in spent)
     lab = len(spent) - sound
@@ -133,7 +133,7 @@ def fill_release_form(request: Request) -> None:
     st.session_state.update(keys)
 
 
-def one_or_many() -> None:
+def kind_of_release() -> None:
     """Draw the choice between one regression and many questions, which need different budgets."""
     st.markdown("**What is to be asked of these rows?**")
     left, right = st.columns(2)

@@ -41,7 +41,7 @@ def keep(audits: dict[str, Audit], computed: str) -> None:
 def sweep() -> None:
     """Draw the button that audits everything, or the running audit."""
     if SWEEP in st.session_state:
-        redrawn(running, REDRAW_SECONDS)
+        redrawn(draw_progress, REDRAW_SECONDS)
     elif st.button(**control("audit-all")):
         with errors_shown():
             made = Sweep()
@@ -50,7 +50,7 @@ def sweep() -> None:
             st.rerun()
 
 
-def running() -> bool:
+def draw_progress() -> bool:
     """Draw progress and Stop, and audit for a moment; return whether work is left."""
     run: Sweep | None = st.session_state.get(SWEEP)
     if run is None:
@@ -80,11 +80,11 @@ def overview() -> None:
     st.caption(PageWords.AUDIT_COLUMNS.sentence())
     with st.expander("One method or fault in detail", icon=":material/search:"):
         ids = [*(entry.id for entry in methods()), *FAULTS]
-        id = st.selectbox(**control("audit-detail"), options=ids, format_func=_named)
+        id = st.selectbox(**control("audit-detail"), options=ids, format_func=_audit_title)
         details(id, current.audits.get(id))
 
 
-def _named(id: str) -> str:
+def _audit_title(id: str) -> str:
     return FAULTS[id].words if id in FAULTS else option(id)
 
 
@@ -116,7 +116,7 @@ def _first(ids: list[str]) -> int:
         return 0
 
 
-def one() -> None:
+def audit_one() -> None:
     """Draw the form that audits one method, and its result."""
     st.header("Audit one method")
     ids = [entry.id for entry in methods() if entry.role != "reference"]
@@ -165,6 +165,6 @@ st.caption(PageWords.WHAT_AUDITS_SHOW.sentence())
 with errors_shown():
     overview()
     sweep()
-    one()
+    audit_one()
     published()
     errata()

@@ -164,7 +164,7 @@ def live() -> bool:
     return False
 
 
-def opened() -> None:
+def open_figure() -> None:
     """Draw the open figure."""
     current = choose()
     place = plain(current.source.split(", ", 1)[1])
@@ -181,5 +181,5 @@ def opened() -> None:
             show(current, result)
 
 
-if not gallery_wall.drawn():
-    opened()
+if not gallery_wall.draw_wall():
+    open_figure()

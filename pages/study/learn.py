@@ -7,7 +7,7 @@ import streamlit as st
 from pages.elements import scripts
 from pages.elements.cards import lesson_cards
 from pages.elements.controls import at_first, control
-from pages.elements.widgets import badge, chart, figure_first, later, picture
+from pages.elements.widgets import badge, below_all, chart, figure_first, picture
 from pmtcore.auditing import attacks
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -18,7 +18,7 @@ from pmtcore.report.figures.style import in_large_print
 LINKED: dict[str, Any] = {"bind": "query-params"}
 
 
-def moved(knob: Knob) -> object:
+def knob_value(knob: Knob) -> object:
     """Draw one control, whose value is in the address; return the value."""
     common: dict[str, Any] = {"key": knob.key, "help": knob.words, **LINKED}
     if isinstance(knob.start, bool):
@@ -69,14 +69,14 @@ def attacked() -> None:
             (st.error if attack.refutes else st.success)(attack.sentence)
 
 
-def moved_all(demo: Demo) -> LessonView:
+def draw_knobs(demo: Demo) -> LessonView:
     """Draw a lesson's controls; return its picture and sentence for their values."""
     if demo is DEMOS["leaks"]:
         return demo.show(linked_choice("Mistake", MISTAKES, "mistake", "Each claims mu = 1 and does not keep it."))
-    return demo.show(*[moved(knob) for knob in demo.knobs])
+    return demo.show(*[knob_value(knob) for knob in demo.knobs])
 
 
-def opened() -> Lesson | None:
+def lesson_in_address() -> Lesson | None:
     """Return the lesson that the address names; ``None``: none."""
     return LESSONS.get(st.query_params.get("lesson", ""))
 
@@ -112,7 +112,7 @@ def navigation(lesson: Lesson, large: bool) -> None:
         st.toggle(**control("projector"))
 
 
-lesson = opened()
+lesson = lesson_in_address()
 if lesson is None:
     st.title("Learn")
     st.markdown("Eighteen ideas of private regression. Each has a knob, a picture and one sentence to take away.")
@@ -128,8 +128,8 @@ else:
             with controls:
                 st.markdown(f"**Try it.** {lesson.task}")
                 demo = DEMOS[lesson.id]
-                shown = moved_all(demo)
-                with later(st, "question"):
+                shown = draw_knobs(demo)
+                with below_all(st, "question"):
                     st.markdown(f"**Question.** {lesson.question}")
                     # The key has the lesson, so that its answer is closed in another one.
                     is_open = st.toggle("Answer", key=f"answer-{lesson.id}", help="It moves neither knobs nor picture.")
@@ -142,6 +142,6 @@ else:
             if is_open and large:
                 st.markdown(f"**Answer.** {lesson.answer}")
             if lesson.meaning:
-                later(st if large else meaning, "meaning").markdown(f"**Take away.** {lesson.meaning}")
+                below_all(st if large else meaning, "meaning").markdown(f"**Take away.** {lesson.meaning}")
             if large:
                 onward(demo, shown.note)

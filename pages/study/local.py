@@ -8,7 +8,7 @@ import streamlit as st
 from pages.elements.controls import control, segments
 from pages.elements.live import progress, redrawn, work
 from pages.elements.session import named_tables, session
-from pages.elements.widgets import badge, chart, curator_may_show, figure_first, later, on_tables
+from pages.elements.widgets import badge, below_all, chart, curator_may_show, figure_first, on_tables
 from pmtcore.auditing.central_vs_local import CentralVsLocal, papers_local
 from pmtcore.auditing.comparison import rescaled_problem
 from pmtcore.base.escaping import markdown as plain
@@ -87,7 +87,7 @@ def fit_another(problem: Problem, key: tuple[str, ...], kind: Label) -> None:
     )
 
 
-def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -> CentralVsLocal:
+def simulation_for(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -> CentralVsLocal:
     """Return the simulation for these tables and this axis: the running one, or a new one."""
     last: tuple[tuple[str, ...], CentralVsLocal] | None = st.session_state.get("local-run")
     if last is None or last[0] != key:
@@ -100,7 +100,7 @@ def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -
     return last[1]
 
 
-def so_far(run: CentralVsLocal) -> QuickComparison:
+def current_results(run: CentralVsLocal) -> QuickComparison:
     """Return the results of a simulation so far."""
     return QuickComparison(
         run.summaries().reveal(Curator("shown on the Local page, harmless or curator")), TRIALS, run.is_typical
@@ -111,10 +111,10 @@ def live(run: CentralVsLocal, key: tuple[str, ...], kind: Label, axis: str) -> b
     """Draw progress, Stop and the picture so far; return whether work is left. Results on tables for study stay."""
     if run.live:
         progress(run.share, f"Simulating every device: {run.share:.0%} done", "local-stop", run.stop)
-    picture(so_far(run), kind, axis, run)
+    picture(current_results(run), kind, axis, run)
     work(run.step, REDRAW_SECONDS)  # after the picture, so that it appears first
     if not run.live and kind is Label.LAB and not run.stopped:
-        remember(key, lambda: so_far(run))
+        remember(key, lambda: current_results(run))
     return run.live
 
 
@@ -165,11 +165,11 @@ def draw_comparison(problem: Problem, mark: tuple[str, ...], kind: Label, axis: 
     if finished is not None:
         picture(finished, kind, axis)
         return
-    run = running(problem, key, axis, epsilon)
+    run = simulation_for(problem, key, axis, epsilon)
     if run.live:
         redrawn(lambda: live(run, key, kind, axis), REDRAW_SECONDS)
     else:
-        picture(so_far(run), kind, axis, run)
+        picture(current_results(run), kind, axis, run)
 
 
 def example() -> tuple[Problem, tuple[str, ...]]:
@@ -203,7 +203,7 @@ def page(current: Problem) -> None:
         kind = Label.LAB if study else Label.PRIVATE
         simulated = curator_may_show(study, "A simulation on your own rows compares with their exact fit")
         if simulated:
-            with later(right, "axis"):
+            with below_all(right, "axis"):
                 axis = segments("local-axis", ["epsilon", "private rows"], "epsilon")
             draw_comparison(current, mark, kind, axis)
     if shown_on:

@@ -54,10 +54,10 @@ def account_page(account: Account) -> None:
         mu = st.slider(**control("budget-more"), min_value=0.05, max_value=5.0, value=1.0)
         place = "within" if account.fits(mu) else "beyond"
         st.markdown(f"It would bring the total to mu = **{account.total_with(mu):.4g}**, {place} the cap.")
-    taken_along(account)
+    report_links(account)
 
 
-def taken_along(account: Account) -> None:
+def report_links(account: Account) -> None:
     """Draw a link to the reports of these releases, and a download of their account."""
     if not actor().may(Action.REPORT) or not any(entry.record is not None for entry in account.entries):
         return
@@ -91,7 +91,7 @@ def unwritten(written: set[str]) -> None:
     )
 
 
-def of_open_table(accounts: Mapping[str, Account]) -> int:
+def open_table_position(accounts: Mapping[str, Account]) -> int:
     """Return the position of the data set of the last release from the open table, else of the newest spend."""
     opened = session()
     here = (
@@ -121,7 +121,7 @@ def page() -> None:
         st.error(f"The ledger is not what was written: {plain(checked['why'])}. Nothing can be spent on it.")
     unwritten({entry.key for account in accounts.values() for entry in account.entries})
     if accounts:
-        name = st.selectbox(**control("budget-dataset"), options=list(accounts), index=of_open_table(accounts))
+        name = st.selectbox(**control("budget-dataset"), options=list(accounts), index=open_table_position(accounts))
         account_page(accounts[name])
     else:
         st.info(

@@ -17,8 +17,8 @@ from pages.elements.widgets import (
     figure_first,
     number,
     on_tables,
+    script_downloads,
     study_label,
-    take_along,
 )
 from pmtcore.auditing.comparison import (
     AXES,
@@ -46,7 +46,7 @@ FIRST_PLACES = (0.1, 10.0)
 SCALES = {"none": "as they are", "z": "z-scores, as in the papers", "minmax": "to [0, 1]", "max": "by the largest"}
 
 
-def _places(problem: Problem, axis: str, cells: Iterator[DeltaGenerator]) -> tuple[float, float, int, float]:
+def _draw_range(problem: Problem, axis: str, cells: Iterator[DeltaGenerator]) -> tuple[float, float, int, float]:
     """Draw the range of the axis, the number of its values, and the budget unless that is the axis."""
     d, m = problem.public.d, problem.public.m or 0
     ranges: dict[str, tuple[float, float]] = {
@@ -66,15 +66,15 @@ def _places(problem: Problem, axis: str, cells: Iterator[DeltaGenerator]) -> tup
     return low, high, count, mu
 
 
-def offered(problem: Problem, axis: str) -> list[Method]:
+def comparable_methods(problem: Problem, axis: str) -> list[Method]:
     """Return the methods for these tables whose errors change along the axis."""
     entries = [e for e in methods_for(problem.public) if e.gives_coefficients and e.same_target and e.role == "method"]
     return [entry for entry in entries if errors_depend_on_axis(entry, problem.public, axis)]
 
 
-def against(problem: Problem) -> str:
+def choose_axis(problem: Problem) -> str:
     """Draw the choice of the horizontal axis, among those along which some method changes; return it."""
-    axes = [axis for axis in AXES if axis != "epsilon" and offered(problem, axis)]
+    axes = [axis for axis in AXES if axis != "epsilon" and comparable_methods(problem, axis)]
     if st.session_state.get("compare-axis") not in axes:  # from a table with other methods
         st.session_state.pop("compare-axis", None)
     run = runs.current_run()
@@ -87,7 +87,7 @@ def controls(problem: Problem, axis: str) -> None:
         chosen = _methods(problem, axis)
         # Two in a row, created as needed, so that the button is on the first screen.
         cells = (column for _ in range(_ROWS) for column in st.columns(2))
-        low, high, count, mu = _places(problem, axis, cells)
+        low, high, count, mu = _draw_range(problem, axis, cells)
         trials, seed, scale = _trials(cells)
         pressed = st.form_submit_button(**control("compare-run"))
     if not pressed:
@@ -105,10 +105,10 @@ def controls(problem: Problem, axis: str) -> None:
 
 def _methods(problem: Problem, axis: str) -> list[str]:
     """Draw the choice of methods that change along the axis; return their ids and that of the public fit."""
-    entries = offered(problem, axis)
+    entries = comparable_methods(problem, axis)
     first = [entry.id for entry in entries if entry.at_first or entry.id == recommended_method(problem.public).id]
     # An axis with other methods has another control, since chosen ones may not be in its list.
-    own = "" if len(entries) == len(offered(problem, "budget")) else f"-{axis}"
+    own = "" if len(entries) == len(comparable_methods(problem, "budget")) else f"-{axis}"
     chosen = st.multiselect(
         **control("compare-methods", f"-{problem.public.family.id}{own}"),
         options=[entry.id for entry in entries],
@@ -181,7 +181,7 @@ def page(problem: Problem) -> None:
     workflow_state.summary_and_others(problem)
     if not curator_may_show(session().is_study, "Every figure here is a distance to an exact fit"):
         return
-    axis = against(problem)
+    axis = choose_axis(problem)
     left, right = figure_first("compare").columns([2, 3], gap="medium")
     with left:
         controls(problem, axis)
@@ -190,7 +190,7 @@ def page(problem: Problem) -> None:
         results(axis)
     recipe = runs.recipe() if runs.current_run() is not None else None
     if recipe is not None:
-        take_along(recipe, "compare")
+        script_downloads(recipe, "compare")
 
 
 def results(axis: str) -> None:

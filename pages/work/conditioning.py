@@ -57,7 +57,7 @@ def page(problem: Problem) -> None:
     for diagnosis, kind in zip(shown, kinds, strict=True):
         metrics(diagnosis, badge(kind) if len(kinds) > 1 else "")
     request = workflow_state.planned(problem)
-    facts = expected(problem, request)
+    facts = planned_facts(problem, request)
     planned = facts.radius if facts and method(request.method).whitens else None
     beside = planned is not None or facts is None
     left, middle, *right = st.container(key="pairs-conditioning").columns([4, 3, 4] if beside else [4, 3], gap="medium")
@@ -86,7 +86,7 @@ def page(problem: Problem) -> None:
     workflow_state.next_step("plan", "Plan")
 
 
-def expected(problem: Problem, request: Request) -> Facts | None:
+def planned_facts(problem: Problem, request: Request) -> Facts | None:
     """Return the public figures of the plan; ``None`` where it cannot be made."""
     try:
         return prospect(problem, request).facts
@@ -123,7 +123,7 @@ def truncation(shown: list[Diagnosis], planned: float | None) -> float:
     """
     # Without a planned radius, some rows are outside the initial one.
     start = round(shown[0].radius_outside(_SHARE_OUTSIDE) if planned is None else planned, 2)
-    top = figures.reach(shown, start)
+    top = figures.largest_radius(shown, start)
     # With another plan or table the slider is reset to its radius.
     if st.session_state.get(_START) != start:
         st.session_state.update({_START: start, "radius": start})

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.elements import cautions, table_picker, workflow_state
 from pages.elements.controls import control
-from pages.elements.session import of_open_tables, quick, session
+from pages.elements.session import findings_of_tables, quick, session
 from pages.elements.widgets import badge, chart, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -87,17 +87,17 @@ def modelled(problem: Problem) -> None:
         f"likelier.{rest}"
     )
     if other is not None and right.button(**control("swap-label"), label=f"Model “{plain(other)}”"):
-        table_picker.take(replace(problem.choices, positive=other), f"Model “{other}”")
+        table_picker.apply_choices(replace(problem.choices, positive=other), f"Model “{other}”")
 
 
-def mended(problem: Problem) -> None:
+def draw_repairs(problem: Problem) -> None:
     """Say what biases the coefficients, each with its repair: one click."""
-    for at, one in enumerate(cautions.of_open_tables(problem)):
+    for at, one in enumerate(cautions.cautions_of_tables(problem)):
         left, right = st.columns([4, 1], vertical_alignment="center")
         left.warning(plain(one.words), icon=":material/warning:")
         for which, (label, choices) in enumerate(one.repairs.items()):
             if right.button(**control("mend", f"-{at}-{which}"), label=label):
-                table_picker.take(choices, label)
+                table_picker.apply_choices(choices, label)
     opened = session().tables
     if opened is not None and (words := filled_gaps(problem, opened.public)):
         st.caption(plain(words))
@@ -106,12 +106,12 @@ def mended(problem: Problem) -> None:
 
 def open_below(problem: Problem) -> None:
     """Say above the picture how many questions about the columns stand below it."""
-    count = sum(one.is_open for one in of_open_tables()) + len(cautions.of_open_tables(problem))
+    count = sum(one.is_open for one in findings_of_tables()) + len(cautions.cautions_of_tables(problem))
     if count:
         st.caption(f":material/warning: {plural(count, 'question')} about the columns below the picture, with repairs.")
 
 
-def opening(problem: Problem) -> None:
+def draw_overview(problem: Problem) -> None:
     """Draw what is open, what is explained by what, and which level of a label is modelled."""
     opened = session().tables
     if opened is None:
@@ -142,16 +142,16 @@ with thread:
 if problem is not None:
     # What was guessed stands above what is asked about it.
     with head:
-        opening(problem)
+        draw_overview(problem)
         if studied:
             open_below(problem)
         else:
-            mended(problem)
+            draw_repairs(problem)
     if studied:
         with messages:
-            mended(problem)
+            draw_repairs(problem)
     with picture or st.container():
         showcase()
     table_picker.shared_rows(problem)
     table_picker.preview()
-    workflow_state.one_or_many()
+    workflow_state.kind_of_release()

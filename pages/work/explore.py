@@ -15,7 +15,7 @@ from pmtcore.explore.moment import Moment
 from pmtcore.report.words import private_words
 
 
-def opening() -> None:
+def release_or_record() -> None:
     """Draw the form of a new release, and the choice of a record from a file or from this session."""
     with suppress(InputError):  # the form below shows what is missing
         workflow_state.summary_and_others(linear(current_problem()))
@@ -34,7 +34,7 @@ def opening() -> None:
         with errors_shown():
             parts.open_record(Moment.from_bytes(file.getvalue()), file.name)
             st.rerun()
-    earlier()
+    earlier_moments()
 
 
 def title_of(id: str) -> str:
@@ -42,7 +42,7 @@ def title_of(id: str) -> str:
     return session().titles.get(id, "a release of this session")
 
 
-def earlier() -> None:
+def earlier_moments() -> None:
     """Draw the joint moments released in this session."""
     for id, release in session().releases.items():
         rows = private_words(release.n, release.guarantee.unit)
@@ -58,7 +58,7 @@ st.title("Explore")
 record = parts.open_view()
 if record is None:
     st.markdown(PageWords.RELEASE_A_MOMENT.sentence())
-    opening()
+    release_or_record()
 else:
     with errors_shown():
         parts.page(record)

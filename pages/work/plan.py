@@ -40,7 +40,7 @@ def filling(curves: Curves, outlined: bool) -> bool:
     return curves.live and curves.all_outlined() == outlined
 
 
-def taken_along_to_release(key: str, other: str = "") -> None:
+def store_as_plan(key: str, other: str = "") -> None:
     """Store what was just chosen as the plan, with which Release starts.
 
     Args:
@@ -56,15 +56,15 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
     """Draw the controls in one row; return method, coefficient and budget."""
     left, middle, right = st.columns([4, 2, 3])
     key = f"plan-method-{problem.public.family.id}"
-    id = widgets.later(left, "method").selectbox(
+    id = widgets.below_all(left, "method").selectbox(
         **control("plan-method", f"-{problem.public.family.id}"),
         options=curves.ids,
         format_func=option,
-        on_change=taken_along_to_release,
+        on_change=store_as_plan,
         args=(key,),
     )
-    coefficient = widgets.ask_coefficient(widgets.later(middle, "coefficient"), problem, "plan-coefficient")
-    return id, coefficient, ask_budget(right, on_change=taken_along_to_release, args=(key,))
+    coefficient = widgets.ask_coefficient(widgets.below_all(middle, "coefficient"), problem, "plan-coefficient")
+    return id, coefficient, ask_budget(right, on_change=store_as_plan, args=(key,))
 
 
 def ask_budget(place: DeltaGenerator, **more: Any) -> float:
@@ -74,7 +74,7 @@ def ask_budget(place: DeltaGenerator, **more: Any) -> float:
     return float(place.select_slider(**control("plan-mu", value=1.0), options=rungs, format_func=rounded, **more))
 
 
-def many(problem: Problem) -> None:
+def explore_offer(problem: Problem) -> None:
     """Draw what one budget gives on Explore, and the button that leads there."""
     st.markdown(f"{widgets.badge(Label.PUBLIC)} {PageWords.ONE_MOMENT.sentence()}")
     left, right = st.columns(2, gap="large")
@@ -91,7 +91,7 @@ def page(problem: Problem) -> None:
     """Draw the whole page: controls, verdict, picture and figures on one screen."""
     workflow_state.steps("plan", problem)
     if questions == "many":
-        many(problem)
+        explore_offer(problem)
         return
     cautions.warn(problem.notes)
     curves = prediction_curves(problem)
@@ -128,12 +128,12 @@ def page(problem: Problem) -> None:
         if computing and curves.live:
             outlined = curves.all_outlined()
             redrawn(lambda: filling(curves, outlined), REDRAW_SECONDS)
-    with widgets.later(right, "answer"):
+    with widgets.below_all(right, "answer"):
         answer(problem, curves, here, coefficient, mu=mu)
     reverse(problem, curves, id, coefficient, mu=mu)
     would_be_retrieved(problem, mu)
     widgets.deployments(mu)
-    widgets.take_along(reproduce.plan_again(problem.choices.as_dict(), problem.private.n, id, mu), "plan")
+    widgets.script_downloads(reproduce.plan_again(problem.choices.as_dict(), problem.private.n, id, mu), "plan")
 
 
 def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *, mu: float) -> None:
@@ -154,7 +154,7 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
         st.button(
             **control("plan-other"),
             label=f"Plan with {option(other.method)}",
-            on_click=taken_along_to_release,
+            on_click=store_as_plan,
             args=(key, other.method),
         )
     if st.button(**control("plan-release")):

@@ -11,7 +11,7 @@ from pages.elements.agreements import ask_for, pending_list
 from pages.elements.controls import control
 from pages.elements.ledger_form import SpendPlan, spend_form
 from pages.elements.persons import declared
-from pages.elements.session import of_open_tables, prospect, session
+from pages.elements.session import findings_of_tables, prospect, session
 from pages.elements.widgets import budget_input, errors_shown, number, on_tables, parameter_form
 from pmtcore.base.messages import PageWords
 from pmtcore.base.numbers import plural
@@ -64,7 +64,7 @@ def confirm(problem: Problem, request: Request, expected: Preview, biased: Seque
         jobs.tell_spent()
         ask_for(where, problem, request)
         return
-    if unanswered := sum(one.is_open for one in of_open_tables()):
+    if unanswered := sum(one.is_open for one in findings_of_tables()):
         words = f"{plural(unanswered, 'open question')} on Data"
         st.page_link("pages/work/data.py", label=words, icon=":material/warning:")
     if biased:
@@ -145,9 +145,9 @@ def page(problem: Problem) -> None:
     st.caption(PageWords.REHEARSAL.sentence() if state.is_study else PageWords.RELEASE_SPENDS.sentence())
     cautions.draw_cautions(problem, biased)
     if inputs is not None:
-        form.expected(inputs[1])
+        form.draw_predictions(inputs[1])
     form.about_methods(problem.public)
-    released.earlier()
+    released.earlier_list()
 
 
 st.title("Release")

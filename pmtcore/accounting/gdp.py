@@ -68,7 +68,7 @@ def cost(terms: ObjectiveConstants, size: float, neighbours: Neighbours) -> floa
     times = 2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0
     if terms.loss.jacobian_is_free and terms.kappa <= size**2 / 2:
         return times * size
-    return times * _least(size, _rounded(terms.plain), terms.loss.signed)
+    return times * _least_mu(size, _rounded(terms.plain), terms.loss.signed)
 
 
 def noise_size(terms: ObjectiveConstants, mu: float, neighbours: Neighbours, *, rough: bool = False) -> float:
@@ -175,7 +175,7 @@ def log_upper(
 
 
 @lru_cache(maxsize=64)
-def _claimed(mu: float) -> tuple[np.ndarray, np.ndarray]:
+def _epsilon_grid(mu: float) -> tuple[np.ndarray, np.ndarray]:
     """Return a grid of epsilons (k,), from 0 to where delta falls below 1e-300, and the log delta of mu-GDP on it."""
     end = mu * (math.sqrt(-2 * _LOG_LEAST_DELTA) + mu / 2)
     epsilon = np.concatenate([[0.0], np.geomspace(1e-5 * mu, end, _EPSILON_POINTS)])
@@ -189,7 +189,7 @@ def _dominated(size: float, log_jacobian: float, signed: bool, mu: float, *, rou
 
     Each value is compared with mu-GDP's at the next grid point, so the inequality also holds between the points.
     """
-    epsilon, claimed = _claimed(mu)
+    epsilon, claimed = _epsilon_grid(mu)
     return bool(np.all(log_upper(size, log_jacobian, signed, epsilon[:-1], rough=rough) <= claimed[1:]))
 
 
@@ -211,7 +211,7 @@ def _largest(mu: float, log_jacobian: float, signed: bool, rough: bool) -> float
 
 
 @lru_cache(maxsize=4096)
-def _least(size: float, log_jacobian: float, signed: bool) -> float:
+def _least_mu(size: float, log_jacobian: float, signed: bool) -> float:
     """Return the smallest mu such that noise with ``zeta1 zeta2/s = size`` satisfies mu-GDP, rounded up."""
     low, high = math.log(size), math.log(1e3)
     if not _dominated(size, log_jacobian, signed, math.exp(high)):

@@ -114,11 +114,11 @@ def spend(
         released = release(problem, request, source)
         return released, released.as_dict(), Spent(cost.person.mu, synthetic=True)
     with before_spend():
-        ledger, is_own_file = _book(options.ledger)
+        ledger, is_own_file = _opened_ledger(options.ledger)
         dataset = options.dataset or options.file or name_for_frame(problem, ledger)
         if is_own_file:
             ledger.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
-        request_digest = _digest(ledger.place, dataset, tables, request.as_dict(), *_asked(problem, ledger))
+        request_digest = _digest(ledger.place, dataset, tables, request.as_dict(), *_request_parts(problem, ledger))
         key = options.key or _REQUEST_KEYS.get(request_digest) or uuid4().hex
         repeated = ledger.entry(key) is not None
     made = recorded_release(problem, request, source, ledger, dataset=dataset, key=key, purpose=options.purpose)
@@ -129,7 +129,7 @@ def spend(
     return made.release, {**made.as_dict(), "ledger_key": key}, spent
 
 
-def _book(ledger: Ledger | str | Path | None) -> tuple[Ledger, bool]:
+def _opened_ledger(ledger: Ledger | str | Path | None) -> tuple[Ledger, bool]:
     """Return the ledger, and True where it is the user's own file, whose data sets get a first cap by themselves."""
     if isinstance(ledger, Ledger):
         return ledger, False
@@ -150,7 +150,7 @@ def name_for_frame(problem: Problem, ledger: Ledger) -> str:
     return f"unnamed table {mark[:_DIGEST_DIGITS]}".strip()
 
 
-def _asked(problem: Problem, ledger: Ledger) -> tuple[object, ...]:
+def _request_parts(problem: Problem, ledger: Ledger) -> tuple[object, ...]:
     """Return everything but the cells that a release depends on, to distinguish requests on the same tables.
 
     A schema and the number of rows behind a public moment change the public data, declared rows change n.

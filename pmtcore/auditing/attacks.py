@@ -307,7 +307,7 @@ def attack(id: str, method: str = "published", epsilon: float = 1.0, trials: int
             data = Data(chosen.loss, rows[:, :1], rows[:, 1])
             theta = chosen.published(data, epsilon, trials, which)
         else:
-            made = _sound(method, chosen.loss, epsilon)
+            made = _sound_mechanism(method, chosen.loss, epsilon)
             measured = made.clipped(PrivateRows.from_arrays(rows[:, :1], rows[:, 1], ("x",)))
             source = SeededNoise(12, which)
             theta = made.release(measured, len(rows), source, trials)[:, 0]
@@ -317,7 +317,7 @@ def attack(id: str, method: str = "published", epsilon: float = 1.0, trials: int
     return Attack(id, name, chosen.event_words, epsilon, counts[0], counts[1], trials, exact)
 
 
-def _sound(method: str, loss: Loss, epsilon: float) -> Mechanism:
+def _sound_mechanism(method: str, loss: Loss, epsilon: float) -> Mechanism:
     """Return the sound counterpart at the same claim, loss and radius, with a lasso target where the attack has one."""
     lasso = 0.1
     if method == "dp-erm":

@@ -209,7 +209,7 @@ class Comparison(SteppedTrials):
             for name, given in chosen.items():
                 entry, settings = _comparable(name, here), _settings(method(name), given, axis, x)
                 plan = entry.planned(here.public, here.private.n, mu, settings)
-                self._cells.append(Cell(entry, mu, x, partial(_begun, plan, here.private, known)))
+                self._cells.append(Cell(entry, mu, x, partial(_start, plan, here.private, known)))
         self.sampling = self._sampling_error(problem)
         self._seconds = 0.0
 
@@ -254,7 +254,7 @@ class Comparison(SteppedTrials):
         return self._cells[0].begun[1].map(lambda fit: float(np.linalg.norm(fit)))
 
 
-def _begun(plan: Plan, rows: PrivateRows, reference: Private[np.ndarray]) -> tuple[Mechanism, Private[np.ndarray]]:
+def _start(plan: Plan, rows: PrivateRows, reference: Private[np.ndarray]) -> tuple[Mechanism, Private[np.ndarray]]:
     """Return the mechanism of a plan on the rows, beside the reference; see :class:`Cell`."""
     return plan.mechanism_on(rows), reference
 

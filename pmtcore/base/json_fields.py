@@ -46,7 +46,7 @@ class JsonFields:
         """
         kinds = get_type_hints(cls)
         names = [item.name for item in fields(cls) if item.name in given]  # type: ignore[arg-type]
-        return cls(**{name: _read(given[name], kinds[name]) for name in names})
+        return cls(**{name: _read_value(given[name], kinds[name]) for name in names})
 
 
 def _is_left_out(item: Field[Any], value: object) -> bool:
@@ -62,7 +62,7 @@ def _written(value: Any) -> Any:  # noqa: ANN401
     return value.as_dict() if hasattr(value, "as_dict") else plain_json(value)
 
 
-def _read(value: Any, kind: Any) -> Any:  # noqa: ANN401
+def _read_value(value: Any, kind: Any) -> Any:  # noqa: ANN401
     """Return a plain value as the declared kind.
 
     Raises:
@@ -70,13 +70,13 @@ def _read(value: Any, kind: Any) -> Any:  # noqa: ANN401
     """
     origin, parts = get_origin(kind), get_args(kind)
     if origin is UnionType:
-        return None if value is None else _read(value, next(part for part in parts if part is not NoneType))
+        return None if value is None else _read_value(value, next(part for part in parts if part is not NoneType))
     if hasattr(kind, "from_dict"):
         return kind.from_dict(value)
     if kind is np.ndarray:
         return np.asarray(value, dtype=float)
     if origin is tuple and isinstance(value, list | tuple):
-        return tuple(_read(part, parts[0]) for part in value)
+        return tuple(_read_value(part, parts[0]) for part in value)
     if kind is float and type(value) is int:
         return float(value)
     if not isinstance(value, origin or kind) or (isinstance(value, bool) and kind is not bool):

@@ -299,7 +299,7 @@ class PrivateRows(StaysInSession):
             for features, response in self._blocks():
                 yield function(features, response)
 
-        adder = None if self._adder is None else partial(_added_after, self._adder, function)
+        adder = None if self._adder is None else partial(_sum_transformed, self._adder, function)
         return PrivateRows(blocks, self.n, tuple(names), adder, keeps=self._keeps, weighted=self.weighted)
 
     def part_of(self, n: int) -> PrivateRows:
@@ -453,10 +453,10 @@ def _at_least_one_row(blocks: Callable[[], Iterable[Block]], d: int, weighted: b
         yield _zeros(1, d, weighted)
 
 
-def _added_after(adder: Callable[[Summand], np.ndarray], function: Transform, summand: Summand) -> np.ndarray:
-    return adder(partial(_after, function, summand))
+def _sum_transformed(adder: Callable[[Summand], np.ndarray], function: Transform, summand: Summand) -> np.ndarray:
+    return adder(partial(_composed, function, summand))
 
 
-def _after(function: Transform, summand: Summand, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+def _composed(function: Transform, summand: Summand, features: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Return the summand of a transformed block; at the top of the module, so that it can be sent to a cluster."""
     return summand(*function(features, response))

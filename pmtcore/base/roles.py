@@ -147,7 +147,7 @@ def role_of(name: str, claims: object, roles_json: bytes | None) -> Role | None:
     """
     if roles_json is not None:
         return parse_roles(roles_json).get(name.casefold())
-    return _most(claims)
+    return _strongest_role(claims)
 
 
 def parse_roles(roles_json: bytes) -> dict[str, Role | None]:
@@ -158,13 +158,13 @@ def parse_roles(roles_json: bytes) -> dict[str, Role | None]:
     """
     with reraised_as(InputError(ArgumentMessage.ROLES_FORM)):
         record = parse_json(roles_json)
-        folded = {str(key).casefold(): _most(value) for key, value in record.items()}
+        folded = {str(key).casefold(): _strongest_role(value) for key, value in record.items()}
         if len(folded) != len(record):
             raise ValueError("a person twice")
     return folded
 
 
-def _most(claims: object) -> Role | None:
+def _strongest_role(claims: object) -> Role | None:
     """Return the role that allows most among those named."""
     names = [claims] if isinstance(claims, str) else list(claims) if isinstance(claims, list | tuple) else []
     given = {role for role in Role if role is not Role.OWNER and role.value in names}

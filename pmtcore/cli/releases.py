@@ -131,10 +131,10 @@ def _recorded(
                 "ledger_key": key,
                 "ledger": {**recorded.record.get("ledger", {}), **place, **total},
             }
-            return record, in_words(record) + "\n\n" + _where(record["ledger"])
+            return record, in_words(record) + "\n\n" + _where_recorded(record["ledger"])
 
 
-def _where(place: Mapping[str, Any]) -> str:
+def _where_recorded(place: Mapping[str, Any]) -> str:
     """Return where a spend is recorded, and the total of its account, where the ledger can be read."""
     total = f"mu {place['spent']:.4g} of {place['cap']:.4g} is spent. " if place.get("cap") is not None else ""
     return (

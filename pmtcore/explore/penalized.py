@@ -140,7 +140,7 @@ def best_subsets(fit: Regression) -> list[Subset]:
         raise InputError(ExploreMessage.TOO_MANY_SUBSETS, limit=_MOST_SUBSET_FEATURES)
     subsets = []
     for size in range(len(choice) + 1):
-        tried = [((*free, *some), _left(state, response, some, free)) for some in combinations(choice, size)]
+        tried = [((*free, *some), _residual_sum(state, response, some, free)) for some in combinations(choice, size)]
         some, _ = min(tried, key=lambda each: each[1])
         if not some:
             continue
@@ -154,7 +154,7 @@ def best_subsets(fit: Regression) -> list[Subset]:
     return subsets
 
 
-def _left(state: State, response: int, some: Sequence[int], unpenalized: Sequence[int]) -> float:
+def _residual_sum(state: State, response: int, some: Sequence[int], unpenalized: Sequence[int]) -> float:
     used = [*unpenalized, *some]
     target = state.root[response] @ state.cholesky_factor
     if not used:

@@ -238,12 +238,12 @@ def iterate(
     t, p = b.shape
     turned = np.broadcast_to(np.asarray(absolute), (t,))
     if rows is not None:
-        return _literally(data, b, targets, rounds, absolute=turned, rows=rows)
+        return _iterate_as_printed(data, b, targets, rounds, absolute=turned, rows=rows)
     stack = TargetStack.of(targets if len(targets) == t else [targets[0]] * t)
     weights = np.array(np.broadcast_to(stack.start(), (t, p)))
     # The first weights do not depend on Lambda, so that fits with the same b mostly have the same first fit.
     apart, of = np.unique(np.hstack([b, weights]), axis=0, return_inverse=True)
-    rough = _loose(data) * _ROUGH_FACTOR
+    rough = _loose_tolerance(data) * _ROUGH_FACTOR
     first = fit_in_the_limit(data, apart[:, :p], apart[:, p:] + 1e-9, rough, start=np.zeros((len(apart), p)))
     theta, known = first.theta[of], _DerivativeCache(first.theta[of], *(part[of] for part in first.derivatives))
     live, centre, matrix = np.arange(t), np.zeros((t, p)), np.zeros((p, p))
@@ -257,10 +257,10 @@ def iterate(
             # Fits before the last round only determine weights, for which a rough fit, started at the previous,
             # suffices.
             theta[live] = known.approximate_minimizers(
-                data, live, penalty, before, tolerance=_loose(data) * _ROUGH_FACTOR
+                data, live, penalty, before, tolerance=_loose_tolerance(data) * _ROUGH_FACTOR
             )
         else:
-            theta[live] = minimize(data, penalty, _loose(data), before).theta
+            theta[live] = minimize(data, penalty, _loose_tolerance(data), before).theta
         live = live[np.max(np.abs(theta[live] - before), axis=1) >= _CONVERGED_CHANGE]
         if not len(live):
             break
@@ -309,7 +309,7 @@ class Augmentation:
     rng: np.random.Generator
 
 
-def _literally(
+def _iterate_as_printed(
     data: Losses[Loss], b: np.ndarray, targets: list[Target], rounds: int, *, absolute: np.ndarray, rows: Augmentation
 ) -> Iterated:
     """Run steps 3 to 8 of Algorithm 1; in a selection, coefficients whose sign does not settle are set to 0."""
@@ -323,7 +323,7 @@ def _literally(
             weights[k] = target.weights(before[None])[0] if at else target.weights(None, p)
             signed = b[k] * np.sign(before) if absolute[k] and at else b[k]
             theta[k] = fit_with_augmented_rows(
-                data, signed, weights[k] + _LEAST_SIZE, rows.count, rng=rows.rng, tolerance=_loose(data)
+                data, signed, weights[k] + _LEAST_SIZE, rows.count, rng=rows.rng, tolerance=_loose_tolerance(data)
             )
             if at >= rounds - _SETTLED_ROUNDS:
                 lasting &= (np.sign(before) == np.sign(theta[k])) | (at == 0)
@@ -388,7 +388,7 @@ def run_with_recycling(
     return fitted
 
 
-def _loose(data: Losses[Loss]) -> float:
+def _loose_tolerance(data: Losses[Loss]) -> float:
     return 1e-6 * max(float(np.sqrt(data.count)), 1.0)
 
 

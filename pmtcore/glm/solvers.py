@@ -373,7 +373,7 @@ def minimize(
             # A full step that halves the subgradient is accepted without a line search, which would double its cost.
             slow = ~(model[2] <= np.maximum(size / 2, tolerance_at(tolerance, tried)))
             if np.any(slow):
-                tried[slow] = _searched(data, now.subset(slow), here[slow], step[slow], gradient=gradient[slow])
+                tried[slow] = _line_search(data, now.subset(slow), here[slow], step[slow], gradient=gradient[slow])
                 nearer = data.derivatives(tried[slow])
                 for part, again in zip(losses, nearer, strict=True):
                     part[slow] = again
@@ -465,7 +465,7 @@ def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: n
         h, lam = hessian[todo], lasso[todo]
         level = gradient[todo] - np.einsum("tij,tj->ti", h, theta[todo])  # model gradient at end: level + H end
         # In the last iterations signs and zeros do not change, and no sweep is needed.
-        swept = _swept(level, h, end[todo], lam) if count else end[todo]
+        swept = _after_sweeps(level, h, end[todo], lam) if count else end[todo]
         end[todo] = _finished(level, h, swept, lam)
         slope = level + np.einsum("tij,tj->ti", h, end[todo])
         unfinished = np.linalg.norm(shortest_subgradient(slope, end[todo], lam), axis=1) > np.maximum(
@@ -524,7 +524,7 @@ def _exact_step(level: np.ndarray, hessian: np.ndarray, lasso: np.ndarray, start
     return end
 
 
-def _swept(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np.ndarray) -> np.ndarray:
+def _after_sweeps(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np.ndarray) -> np.ndarray:
     """Return the coefficients (t, p) after some sweeps of coordinate descent, all fits at once."""
     end = end.copy()
     slope = level + np.einsum("tij,tj->ti", hessian, end)
@@ -553,7 +553,7 @@ def _finished(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np
     return np.where(agrees[:, None], solved, end)
 
 
-def _searched(
+def _line_search(
     data: Losses[RowLoss], penalty: Penalty, theta: np.ndarray, step: np.ndarray, *, gradient: np.ndarray
 ) -> np.ndarray:
     """Return the ends (t, p) of steps halved until the objective falls by a share of the predicted decrease."""

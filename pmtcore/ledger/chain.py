@@ -148,7 +148,7 @@ def authenticated_fields(row: Row, key: bytes | None) -> dict[str, Any]:
     return checked_fields(row)
 
 
-def _amount(low: float, high: float) -> Callable[[Any], bool]:
+def _number_test(low: float, high: float) -> Callable[[Any], bool]:
     """Return a test of numbers in a range."""
     return lambda value: isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
@@ -172,11 +172,11 @@ def _optional(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 _RESERVE = {
     "request": _table,
-    "mu": _amount(0.0, 1000.0),
+    "mu": _number_test(0.0, 1000.0),
     "neighbours": lambda value: value in [item.value for item in Neighbours],
     "purpose": _text,
-    "pure_epsilon": _optional(_amount(0.0, 500.0)),
-    "gaussian_mu": _optional(_amount(0.0, 1000.0)),
+    "pure_epsilon": _optional(_number_test(0.0, 500.0)),
+    "gaussian_mu": _optional(_number_test(0.0, 1000.0)),
     "choices": _optional(_table),
     "unit": _optional(_unit),
     "by": _optional(_text),
@@ -185,13 +185,13 @@ _RESERVE = {
 # Who did it and in which role, where it is known.
 _ACTOR_FIELDS = {"by": _optional(_text), "role": _optional(_text)}
 _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
-    "cap": {"mu": _amount(0.0, 1000.0), **_ACTOR_FIELDS},
+    "cap": {"mu": _number_test(0.0, 1000.0), **_ACTOR_FIELDS},
     "reserve": _RESERVE,
     "release": {"record": _table, "standing": _text},
     "fail": {"reason": _text},
     "accept": {"reason": _text},
-    "table": {"fingerprint": _text, "rows": _amount(0, 10**12)},
-    "join": {"other": _text, "share": _amount(0.0, 1.0)},
+    "table": {"fingerprint": _text, "rows": _number_test(0, 10**12)},
+    "join": {"other": _text, "share": _number_test(0.0, 1.0)},
     "part": {"other": _text, "reason": _text, **_ACTOR_FIELDS},
     "retire": {"reason": _text, **_ACTOR_FIELDS},
     "register": {

@@ -97,7 +97,7 @@ LINKS = {
 }
 
 
-def of_family(family: Family) -> Link:
+def family_link(family: Family) -> Link:
     """Return the link of a generalized linear model."""
     reach = _SIGMOID_REACH if family.id == "logistic" else math.inf
     return Link(family.id, family.slope, family.mean, family.largest_slope, reach=reach)
@@ -177,7 +177,7 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.n
     begin = _first_possible(link, longest, offset)
     at = next((k for k in range(begin, len(grid)) if rough(float(grid[k])) >= 0), len(grid) - 1)
     if not exact and at > 0 and rough(float(grid[at - 1])) < -_SCAN_MARGIN:
-        near = _narrowed(gap, rough, sorted((float(grid[at - 1]), float(grid[at]))))
+        near = _root_near(gap, rough, sorted((float(grid[at - 1]), float(grid[at]))))
         if near is not None:
             return near
     while at > 0 and gap(float(grid[at - 1])) >= 0:  # the scan saw a little less than all rows
@@ -199,7 +199,7 @@ def _first_possible(link: Link, longest: float, offset: float) -> int:
     return bisect_left(_SCAN[:-1].tolist(), True, key=reaches)
 
 
-def _narrowed(gap: Callable[[float], float], rough: Callable[[float], float], ends: list[float]) -> float | None:
+def _root_near(gap: Callable[[float], float], rough: Callable[[float], float], ends: list[float]) -> float | None:
     """Return the root of ``gap`` next to that of ``rough`` by the secant of two near points; ``None`` if not between.
 
     The error of the secant is of the order of their squared distance, which is below rounding.

@@ -71,14 +71,14 @@ def integers_from_uniform(words: np.ndarray, sigma: float) -> np.ndarray:
     above = chance - words[2] / 2.0**64
     accepted = above > _MARGIN
     for at in np.flatnonzero((np.abs(above) <= _MARGIN) & (first_zero > 0)):
-        accepted[at] = _below(int(words[2, at]), int(segment[at]), int(length[at]), sigma)
+        accepted[at] = _is_accepted(int(words[2, at]), int(segment[at]), int(length[at]), sigma)
     accepted &= ~(negative & (length == 0))  # zero has one sign
     integers = np.where(negative, -length, length)
     # Integers of any size have to be possible: otherwise one far out would tell tables apart for certain.
     for at in np.flatnonzero(first_zero == 0):
         beyond = 64 + _further_ones()
         far = (beyond << bits) + int(offset[at])
-        accepted[at] = _below(int(words[2, at]), beyond, far, sigma)
+        accepted[at] = _is_accepted(int(words[2, at]), beyond, far, sigma)
         if accepted[at]:
             integers = integers.astype(object)
             integers[at] = -far if negative[at] else far
@@ -93,7 +93,7 @@ def _further_ones() -> int:
     return ones
 
 
-def _below(word: int, segment: int, length: int, sigma: float) -> bool:
+def _is_accepted(word: int, segment: int, length: int, sigma: float) -> bool:
     """Decide exactly whether a uniform number that begins with this word is below a candidate's chance."""
     from fractions import Fraction  # noqa: PLC0415  # once in ten million integers, as intervals are
 

@@ -131,7 +131,7 @@ class PrivUnit:
         words = source.words(k, 2)
         near = _share(words[:, 0]) < self.keep
         among = np.where(near, self.winners, self.directions - self.winners).astype(np.uint64)
-        at = _below(words[:, 1], among) + np.where(near, 0, self.winners)
+        at = _scaled_words(words[:, 1], among) + np.where(near, 0, self.winners)
         chosen = order[np.arange(k), at]
         direction = np.where(chosen < len(half), 1.0, -1.0)[:, None] * half[chosen % len(half)]
         for mirror in reversed(mirrors):
@@ -144,7 +144,7 @@ def _share(words: np.ndarray) -> np.ndarray:
     return (words >> np.uint64(11)).astype(float) * 2.0**-53
 
 
-def _below(words: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+def _scaled_words(words: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Return ``floor(word bound / 2^64)``, exactly, for bounds below 2^32."""
     high, low = words >> np.uint64(32), words & np.uint64(0xFFFFFFFF)
     return ((high * bounds + (low * bounds >> np.uint64(32))) >> np.uint64(32)).astype(np.int64)

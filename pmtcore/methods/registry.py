@@ -497,7 +497,7 @@ class Method:
             item.name: {"default": item.default, **{k: v for k, v in item.metadata.items() if k != "log"}}
             for item in dataclasses.fields(self.parameters)
         }
-        fields = {name: _plain(attrgetter(place)(self)) for name, place in _RECORDED.items()}
+        fields = {name: _plain_value(attrgetter(place)(self)) for name, place in _RECORDED.items()}
         return {**fields, "parameters": parameters}
 
 
@@ -532,7 +532,7 @@ def register(method: Method) -> Method:
     if method.id in _METHODS:
         raise ValueError(f"two methods are called {method.id!r}")
     for other in _METHODS.values():
-        if _apart(method.colour, other.colour) < _LEAST_COLOUR_DISTANCE:
+        if _colour_distance(method.colour, other.colour) < _LEAST_COLOUR_DISTANCE:
             raise ValueError(
                 f"the colours of {method.id} ({method.colour}) and {other.id} ({other.colour}) cannot be told apart"
             )
@@ -540,14 +540,14 @@ def register(method: Method) -> Method:
     return method
 
 
-def _plain(value: object) -> object:
+def _plain_value(value: object) -> object:
     """Return the value as JSON has it: of an enumeration its value, of a tuple a list."""
     if isinstance(value, Enum):
         return value.value
     return list(value) if isinstance(value, tuple) else value
 
 
-def _apart(first: str, second: str) -> float:
+def _colour_distance(first: str, second: str) -> float:
     """Return the distance of two hex colours in red, green and blue, each from 0 to 255."""
     parts = zip(bytes.fromhex(first.lstrip("#")), bytes.fromhex(second.lstrip("#")), strict=True)
     return math.dist(*zip(*parts, strict=True))

@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from pmtcore.accounting.budgets import mu_from_epsilon
 from pmtcore.glm.families import BOOSTING, LOGISTIC
-from pmtcore.local.estimators import LINKS, Link, of_family, scale_root
+from pmtcore.local.estimators import LINKS, Link, family_link, scale_root
 from pmtcore.papers.theory import Bound
 
 _TRUE, _FLAT = 1 / 4, 1 / 20  # standard deviations of x'w* and x'w_ols in the three theorems
@@ -31,7 +31,7 @@ def curve(link: Link, c: float, sd: float) -> float:
 
 def scale_bounds() -> tuple[Bound, ...]:
     """Return the testable conditions: ``f(c-bar) >= 1 + tau``, ``f' >= M`` on ``[0, c-bar]``, and ``c <= c-bar``."""
-    links = [(source, of_family(family)) for source, family in _THEOREMS] + [("C, Theorem 26", LINKS["sigmoid"])]
+    links = [(source, family_link(family)) for source, family in _THEOREMS] + [("C, Theorem 26", LINKS["sigmoid"])]
     bounds = []
     for source, link in links:
         grid = np.linspace(0, _END, 61)
@@ -86,7 +86,7 @@ def two_rounds(delta: float, n: int = 100_000, epsilon: float = 2.0, trials: int
 
     The noise is calibrated exactly for one number in ``[-3 sd, 3 sd]``, and enters the equation as the remark has it.
     """
-    rng, sd, link = np.random.default_rng(seed), 0.25, of_family(LOGISTIC)
+    rng, sd, link = np.random.default_rng(seed), 0.25, family_link(LOGISTIC)
     reach, mu = 3 * sd, mu_from_epsilon(epsilon, delta)
     truth = scale_root(link, sd * norm.ppf((np.arange(20_000) + 0.5) / 20_000))
     public, second = [], []

@@ -315,7 +315,7 @@ class _Candidates:
     def _squared_bias(self, k: int) -> np.ndarray:
         """Return squared bias and factor of the noise variance (2,) of the k-th ball."""
         if np.isnan(self.known[0, k]):
-            self.known[:, k] = _priced(self.rows, self.weights[k])
+            self.known[:, k] = _bias_and_factor(self.rows, self.weights[k])
         return np.asarray(self.known[:, k])
 
 
@@ -415,7 +415,7 @@ def _inverse_gram(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return symmetric_from_lower(np.tril(inverse))
 
 
-def _priced(rows: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+def _bias_and_factor(rows: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """Return the squared bias of truncation (:func:`squared_bias`) and ``||P_w^{-1}||_F^2``, P_w the weighted Gram.
 
     Args:

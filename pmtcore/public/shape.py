@@ -303,7 +303,7 @@ def _scan(public: PublicData, reaches: tuple[float, ...], from_public: bool) -> 
     """Return the linearization and all candidate clips of these public rows; cached where there are few columns."""
     scans = _SCANS.setdefault(public, {})
     if (reaches, from_public) not in scans:
-        shape = _thinned(Shape.of(public))
+        shape = _with_fewer_rows(Shape.of(public))
         radii = candidate_bounds(shape.norms, 0.5, 1.5, _RADII_TRIED)
         candidates = (
             Candidate.of(shape, Clip(float(radius), reach), from_public) for reach in reaches for radius in radii
@@ -314,7 +314,7 @@ def _scan(public: PublicData, reaches: tuple[float, ...], from_public: bool) -> 
     return scans[reaches, from_public]
 
 
-def _thinned(shape: Shape) -> Shape:
+def _with_fewer_rows(shape: Shape) -> Shape:
     """Return the linearization with every k-th row where there are more rows than a price needs."""
     step = math.ceil(len(shape.norms) / _MOST_PUBLIC_ROWS)
     if step == 1:

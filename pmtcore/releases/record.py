@@ -92,7 +92,7 @@ class Release:
             "standing": self.standing.value,
             "standing_reasons": list(self.standing_reasons),
             "target": self.target,
-            "coefficients": _named(self.names, self.coefficients),
+            "coefficients": _by_name(self.names, self.coefficients),
             "bands": {} if self.bands is None else dict(zip(self.names, self.bands.rows(), strict=True)),
             "guarantee": self.guarantee.as_dict(),
             "guarantee_in_words": self.guarantee.words,
@@ -126,7 +126,7 @@ class Release:
             names=names,
             coefficients=np.array(list(record["coefficients"].values()), dtype=float),
             bands=bands_of(record),
-            guarantee=_promised(record["guarantee"]),
+            guarantee=_guarantee_of(record["guarantee"]),
             parameters=record["parameters"],
             n=record["n"],
             public_rows=record["public_rows"],
@@ -171,7 +171,7 @@ def modelled_response(target: str, positive: str | None) -> str:
     return target if positive is None else f"{target} = “{positive}”"
 
 
-def _promised(fields: Mapping[str, Any]) -> Guarantee:
+def _guarantee_of(fields: Mapping[str, Any]) -> Guarantee:
     """Return a guarantee from its record."""
     return Guarantee(fields["mu"], Neighbours(fields["neighbours"]), fields["delta"], unit_of(fields))
 
@@ -198,5 +198,5 @@ def bands_of(record: ReleaseRecord) -> Bands | None:
     )
 
 
-def _named(names: Iterable[str], values: np.ndarray) -> dict[str, float]:
+def _by_name(names: Iterable[str], values: np.ndarray) -> dict[str, float]:
     return {name: float(value) for name, value in zip(names, values, strict=False)}

@@ -216,9 +216,9 @@ def release(
         parts=plan.parts(),
         released=outcome.released_under(guarantee),
         notes=problem.notes
-        + _of_fit(problem, plan)
+        + _fit_notes(problem, plan)
         + _cautions(problem, entry, guarantee)
-        + _of_rows(problem, outcome),
+        + _row_notes(problem, outcome),
         design={} if problem.design is None else problem.design.as_dict(),
         disagrees=outcome.disagrees,
         exact_figures_shown=exact_figures_shown,
@@ -504,7 +504,7 @@ def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Pl
     return entry, parameters, plan
 
 
-def _of_rows(problem: Problem, outcome: Outcome) -> tuple[str, ...]:
+def _row_notes(problem: Problem, outcome: Outcome) -> tuple[str, ...]:
     """Return notes on rows, from the released figures.
 
     Where persons may have several rows, unused places are rows of zeros too: their note is dropped.
@@ -513,7 +513,7 @@ def _of_rows(problem: Problem, outcome: Outcome) -> tuple[str, ...]:
     return notes if problem.unit is None else tuple(n for n in notes if kind_of(n) is not ReleaseNote.ROWS_LEFT_OUT)
 
 
-def _of_fit(problem: Problem, plan: Plan) -> tuple[str, ...]:
+def _fit_notes(problem: Problem, plan: Plan) -> tuple[str, ...]:
     """Return notes on the fit: standard errors that ignore clustering, and a ridge penalty that outweighs the rows."""
     notes: tuple[str, ...] = ()
     if problem.public.clusters is not None and not plan.clusters_errors:

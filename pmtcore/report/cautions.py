@@ -74,12 +74,12 @@ def public_rows_words(problem: Problem, public: Table | MomentTable) -> str:
     why = "has a gap" if left_out == 1 else "have gaps"
     for note in problem.notes:
         if isinstance(note, Note) and note.kind is TableNote.PUBLIC_ROWS_UNFILLED:
-            missing = _lacking(problem, note.facts["columns"])
+            missing = _missing_parts(problem, note.facts["columns"])
             why = f"{'has' if left_out == 1 else 'have'} {missing}"
     return f"{used} of {count(problem.public.m + left_out)} public rows ({count(left_out)} {why})"
 
 
-def _lacking(problem: Problem, columns: Sequence[str]) -> str:
+def _missing_parts(problem: Problem, columns: Sequence[str]) -> str:
     """Say what rows lack that no policy fills: a response is missing, a category may be too rare as well."""
     rare = [name for name in columns if name != problem.public.target]
     return f"a rare or missing {quoted_names(columns)}" if rare else f"no {quoted_names(columns)}"

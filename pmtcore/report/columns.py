@@ -42,7 +42,7 @@ def at_a_glance(
     """
     noted = [note for note in notes if isinstance(note, Note)]
     dropped = dropped_columns(notes)
-    parts = {name: "left out" if name in dropped else _part(name, choices) for name in common_columns(private, public)}
+    parts = {name: "left out" if name in dropped else _role(name, choices) for name in common_columns(private, public)}
     rare = {note.facts["column"]: note.facts for note in noted if note.kind is TableNote.RARE_LEVELS}
     rows = []
     for name in sorted(parts, key=lambda name: parts[name] != "target")[:_MOST_COLUMNS]:
@@ -81,7 +81,7 @@ def _as_read(public: Table, name: str, choices: Choices, rare: Mapping[str, Any]
     return {"kind": words, "missing in public rows": missing, "public rows": bars}
 
 
-def _part(name: str, choices: Choices) -> str:
+def _role(name: str, choices: Choices) -> str:
     if name == choices.target:
         return "target"
     if name == choices.person:

@@ -26,14 +26,14 @@ class Term:
         return f"{self.plain} {self.more}".strip()
 
 
-def _read() -> dict[str, Term]:
+def _read_terms() -> dict[str, Term]:
     """Return the terms of the file beside this one by id, with the papers in place of ``{papers}``."""
     papers = " ".join(f"{letter}: {paper.words}." for letter, paper in CITATIONS.items())
     text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8").replace("{papers}", papers)
     return {id: Term(id, **fields) for id, fields in tomllib.loads(text).items()}
 
 
-GLOSSARY = _read()
+GLOSSARY = _read_terms()
 
 
 def term(id: str) -> Term:

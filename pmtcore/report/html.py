@@ -241,7 +241,7 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any], title: str) -> str
             "Data set",
             escape(record.get("ledger", {}).get("dataset", "")) or f"{escape(title) or 'without a name'}: in no ledger",
         ),
-        ("What left the private rows", escape(_left(record))),
+        ("What left the private rows", escape(_released_statistics(record))),
         *(
             [("Also left, in the file of the release (JSON) alone", escape("; ".join(unshown)))]
             if (unshown := _unshown(record))
@@ -286,7 +286,7 @@ def _data(record: ReleaseRecord) -> str:
     return "<h2>Data</h2>\n" + table("Public numbers of rows", ("rows", "number"), facts)
 
 
-def _left(record: ReleaseRecord) -> str:
+def _released_statistics(record: ReleaseRecord) -> str:
     """List the statistics of private rows in the record: single figures by name, larger objects by their size."""
     if record["guarantee"]["mu"] == 0:
         return "nothing: no private row was read"
@@ -338,7 +338,7 @@ def _method(record: ReleaseRecord) -> str:
     )
 
 
-def _whom(guarantee: Mapping[str, Any], sound: bool) -> str:
+def _protected_unit(guarantee: Mapping[str, Any], sound: bool) -> str:
     """Return the unit of protection, in words.
 
     Args:
@@ -363,17 +363,17 @@ def _guarantee(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
         (f"epsilon at delta = {power_of_ten(g['delta'])}", number(g["epsilon"])),
         *([("these figures are", escape(note))] if note else []),
     ]
-    whom = _whom(record["guarantee"], record["standing"] == "sound")
+    whom = _protected_unit(record["guarantee"], record["standing"] == "sound")
     assumptions = f"{whom} The noise was drawn from the operating system's entropy."
     if record["seed"] is not None:
         assumptions = "The noise came from a seed that can be repeated: whoever knows it can remove the noise."
     return (
         f"<h2>What was promised</h2>\n<p>{escape(record['guarantee_in_words'])}</p>\n"
-        f'{_together(account)}{_attacked(record)}<p class="note">{assumptions}</p>\n'
+        f'{_total_guarantee(account)}{_attacked(record)}<p class="note">{assumptions}</p>\n'
         + table("The guarantee in three units", (), facts)
         + curve(float(g["mu"]))
         + _example(float(g["mu"]), account, "row" if unit_of(record["guarantee"]).rows == 1 else "person")
-        + _anchors(record)
+        + _deployments(record)
     )
 
 
@@ -409,7 +409,7 @@ def _example(mu: float, account: Mapping[str, Any] | None, unit: str) -> str:
     )
 
 
-def _anchors(record: ReleaseRecord) -> str:
+def _deployments(record: ReleaseRecord) -> str:
     """Return the table of published deployments, below this release."""
     g, unit = of_person(record["guarantee"]), unit_of(record["guarantee"])
     protects = "one person" if unit.column else "one row" if unit.rows == 1 else f"a person with up to {unit.rows} rows"
@@ -434,12 +434,12 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     for name, value in record["coefficients"].items():
         band = bands.get(name)
         more = [rounded(band[part], 2) if band and part in band else "" for part in parts]
-        limited_value = _limited(value, band, 1.0, ratio)
+        limited_value = _with_limits(value, band, 1.0, ratio)
         if ratio and name == INTERCEPT:  # its exponential is the odds where every column is 0, and no ratio
             limited_value = (*limited_value[:-1], _NOT_APPLICABLE)
         for_step: tuple[str, ...] = (_NOT_APPLICABLE,) * (2 + bool(ratio))
         if band and name != INTERCEPT and (by := by_name.get(name)):
-            drawn, for_step = True, _limited(value, band, by, ratio)
+            drawn, for_step = True, _with_limits(value, band, by, ratio)
             if by == 1:  # a category, or 0 and 1: both rows would have the same figures
                 limited_value = ("as for a step", *("",) * (len(limited_value) - 1))
         rows.append((escape(name), *for_step, *limited_value, *more))
@@ -475,7 +475,7 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     )
 
 
-def _limited(value: float, band: Mapping[str, float] | None, by: float, ratio: str) -> tuple[str, ...]:
+def _with_limits(value: float, band: Mapping[str, float] | None, by: float, ratio: str) -> tuple[str, ...]:
     """Write a coefficient times a step, its limits, and their exponentials where these are ratios."""
     if band is None:
         return (number(by * value), "", *("",) * bool(ratio))
@@ -519,7 +519,7 @@ _IN_UNITS = (
 _NO_LEDGER = "This report was made without a ledger: what was released from these rows before is not known here."
 
 
-def _together(account: Mapping[str, Any] | None) -> str:
+def _total_guarantee(account: Mapping[str, Any] | None) -> str:
     """Return the total guarantee of all releases of a data set; empty where there is one, or no ledger."""
     if account is None or len(account["entries"]) < 2:
         return ""
@@ -581,12 +581,12 @@ def _reproduce(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
     return (
         '<h2>How to ask for the same again</h2>\n<p class="note">A repetition draws new noise and spends again. The '
         "file request.json:</p>\n"
-        f"<pre>{escape(json.dumps(configuration(record), indent=1))}</pre>\n{_automatic(record)}{first}"
+        f"<pre>{escape(json.dumps(configuration(record), indent=1))}</pre>\n{_automatic_parameters(record)}{first}"
         f'<p class="note">The release, with the names of your own files:</p>\n<pre>{_unbroken(command(record))}</pre>'
     )
 
 
-def _automatic(record: ReleaseRecord) -> str:
+def _automatic_parameters(record: ReleaseRecord) -> str:
     """Say which parameters the plan chose, with their values where these are single figures."""
     chosen = []
     for item in dataclasses.fields(method(record["method"]).parameters):

@@ -113,13 +113,13 @@ def _released(record: ReleaseRecord) -> Recipe:
 def plan_again(choices: Mapping[str, Any], n: int, method: str, mu: float) -> Recipe:
     """Return the plan of a method at a budget; it reads no private row."""
     given = {"n": n, "mu": mu, "method": method, **_tables(choices)}
-    title = f"What mu = {mu:g} buys for a regression of {_plain(choices['target'])} by {method}."
+    title = f"What mu = {mu:g} buys for a regression of {_plain_name(choices['target'])} by {method}."
     return Recipe(title, "Free: it reads public rows and the number of private ones.", tuple(_lines("plan", given)))
 
 
 def compare_again(choices: Mapping[str, Any], **settings: object) -> Recipe:
     """Return a comparison; the same seed gives the same figures."""
-    title = f"Methods compared on a regression of {_plain(choices['target'])}, for the lab."
+    title = f"Methods compared on a regression of {_plain_name(choices['target'])}, for the lab."
     note = "Distances to the exact private fit: for the curator's eyes, or for tables that harm nobody."
     return Recipe(title, note, tuple(_lines("compare", {**_tables(choices), **settings})))
 
@@ -129,7 +129,7 @@ def _lines(name: str, given: Mapping[str, Any]) -> list[str]:
     return [f"result = pc.{name}(", *tables, *(f"    {key}={value!r}," for key, value in given.items()), ")"]
 
 
-def _plain(target: object) -> str:
+def _plain_name(target: object) -> str:
     """Return a column's name as it may stand inside a title."""
     return one_line(str(target)).replace("\\", " ").replace('"', " ")
 
@@ -161,7 +161,7 @@ def _choices(record: ReleaseRecord) -> dict[str, Any]:
 
 
 def _title(record: ReleaseRecord) -> str:
-    target, budget = _plain(record["target"]), record["guarantee"]["mu"]
+    target, budget = _plain_name(record["target"]), record["guarantee"]["mu"]
     return f"Private regression of {target} by {record['method']} at mu = {budget:.4g}."
 
 

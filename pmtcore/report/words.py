@@ -180,11 +180,11 @@ def coefficient_words(table: pd.DataFrame, unit: DisplayUnit) -> list[str]:
         none = f"{rounded(unit.neutral)}, no effect" if unit.ratio else "zero"
         sign = f"could be {none}" if low <= unit.neutral <= high else _SIDE_WORDS[unit.ratio][low > unit.neutral]
         value, *limits = with_equal_decimals(float(row["value"]), low, high)
-        sentences.append(f"{name}: {value}, between {limits[0]} and {limits[1]} ({sign}); {_moved(row, unit)}")
+        sentences.append(f"{name}: {value}, between {limits[0]} and {limits[1]} ({sign}); {_error_sizes(row, unit)}")
     return sentences
 
 
-def _moved(row: Mapping[Hashable, Any], unit: DisplayUnit) -> str:
+def _error_sizes(row: Mapping[Hashable, Any], unit: DisplayUnit) -> str:
     """Say how large each part of a coefficient's error is."""
     moves = []
     for who, part in _ERROR_SOURCES:
@@ -568,16 +568,18 @@ def comparison_words(
             by_place.setdefault(s.x, {})[s.method] = s.error_median
         else:
             failed.setdefault(s.method, []).append(s.x)
-    lost = [f"{in_quotes(id)} has no finite result at {_places(sorted(xs), axis)}" for id, xs in sorted(failed.items())]
+    lost = [
+        f"{in_quotes(id)} has no finite result at {_at_values(sorted(xs), axis)}" for id, xs in sorted(failed.items())
+    ]
     note = f" {'; '.join(lost)}." if lost else ""
     if not by_place:
         return note.strip()
-    stuck = _stuck(by_place) if axis == "budget" else ""
-    beside = f" {_beside(by_place, axis, at)}" if ratios else ""
-    return f"{_closest(by_place, axis)}{beside}{stuck}{note}".strip()
+    stuck = _without_gain(by_place) if axis == "budget" else ""
+    beside = f" {_compare_with_best(by_place, axis, at)}" if ratios else ""
+    return f"{_closest_methods(by_place, axis)}{beside}{stuck}{note}".strip()
 
 
-def _stuck(by_place: Mapping[float, Mapping[str, float]]) -> str:
+def _without_gain(by_place: Mapping[float, Mapping[str, float]]) -> str:
     """Say which methods are farther away at a larger budget, so that the rest of their error is not noise."""
     last = by_place[max(by_place)]
     names = [
@@ -593,7 +595,7 @@ def _stuck(by_place: Mapping[float, Mapping[str, float]]) -> str:
     )
 
 
-def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
+def _closest_methods(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
     """Return intervals of the axis, each with the method that is closest there."""
     stretches: list[tuple[str, float, float]] = []
     for place in sorted(by_place):
@@ -605,20 +607,20 @@ def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
     if len(stretches) == 1:
         best, low, high = stretches[0]
         if low == high:
-            return f"At {_place(low, axis)}, {in_quotes(best)} comes closest to the fit without privacy."
+            return f"At {_at_value(low, axis)}, {in_quotes(best)} comes closest to the fit without privacy."
         everywhere = "budget" if axis == "budget" else "place"
         return f"{in_quotes(best)} comes closest to the fit without privacy at every {everywhere} drawn."
     if len(stretches) > 4:
         return "Which method comes closest to the fit without privacy changes back and forth: see the table."
     texts = [
-        f"{in_quotes(best)} {'at' if low == high else 'from'} {_place(low, axis)}"
+        f"{in_quotes(best)} {'at' if low == high else 'from'} {_at_value(low, axis)}"
         + ("" if low == high else f" to {rounded(high)}")
         for best, low, high in stretches
     ]
     return f"Closest to the fit without privacy: {join_names(texts)}."
 
 
-def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float | None) -> str:
+def _compare_with_best(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float | None) -> str:
     """Compare all methods with the best one next to a place of the axis, or in its middle."""
     places = sorted(by_place)
     there = places[len(places) // 2] if at is None else min(places, key=lambda place: abs(place - at))
@@ -627,7 +629,7 @@ def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float 
     if not others:
         return ""
     if least <= _NO_ERROR * here[-1][1]:
-        return f"At {_place(there, axis)}, {in_quotes(best)} has no distance at all; the others do."
+        return f"At {_at_value(there, axis)}, {in_quotes(best)} has no distance at all; the others do."
     comparisons = [f"{in_quotes(id)} is {_further(error / least)}" for id, error in others]
     if len(others) > _MOST_COMPARED:
         id, error = others[-1]
@@ -636,7 +638,7 @@ def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float 
     where = "" if len(first) == 1 else f", where {in_quotes(best)} is closest"
     counted = " Sampling is not counted here; Plan and Release count it, and find methods less far apart."
     public = any(method(id).role == "public" for id, _ in here)
-    return f"At {_place(there, axis)}{where}, {join_names(comparisons)}.{counted * public}"
+    return f"At {_at_value(there, axis)}{where}, {join_names(comparisons)}.{counted * public}"
 
 
 def _further(ratio: float) -> str:
@@ -644,14 +646,14 @@ def _further(ratio: float) -> str:
     return "about as far from it" if ratio < _TIE_RATIO else f"{rounded(ratio)} times as far from it"
 
 
-def _places(at: Sequence[float], axis: str) -> str:
+def _at_values(at: Sequence[float], axis: str) -> str:
     """Describe several places on the axis, the smallest and the largest where they are many."""
     if len(at) > 3:
-        return f"{plural(len(at), 'place')} from {_place(at[0], axis)} to {_place(at[-1], axis)}"
-    return join_names([_place(x, axis) for x in at])
+        return f"{plural(len(at), 'place')} from {_at_value(at[0], axis)} to {_at_value(at[-1], axis)}"
+    return join_names([_at_value(x, axis) for x in at])
 
 
-def _place(x: float, axis: str) -> str:
+def _at_value(x: float, axis: str) -> str:
     """Describe a place on the axis."""
     if axis in ("budget", "epsilon"):
         return f"{'mu' if axis == 'budget' else axis} = {rounded(x)}"

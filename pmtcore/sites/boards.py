@@ -152,7 +152,7 @@ class FolderBoard:
         """See :class:`Board`."""
         messages, at = [], after
         while at < after + _PAGE and self._file(at).is_file():
-            message = _one(self._file(at).read_bytes())
+            message = _message_of(self._file(at).read_bytes())
             if message is not None and _is_for(message, reader):
                 messages.append(message)
             at += 1
@@ -162,7 +162,7 @@ class FolderBoard:
         return self._folder / f"{at:010d}.json"
 
 
-def _one(data: bytes) -> BoardMessage | None:
+def _message_of(data: bytes) -> BoardMessage | None:
     """Return the message in the bytes of a file; ``None`` where they are no message."""
     try:
         return BoardMessage.from_dict(parse_json_object(data))
@@ -213,7 +213,7 @@ def serve_board(board: Board, study: Study, host: str, port: int) -> Iterator[st
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
-            message = _one(self.rfile.read(length)) if 0 < length <= _MOST_BYTES else None
+            message = _message_of(self.rfile.read(length)) if 0 < length <= _MOST_BYTES else None
             try:
                 if message is None or not message.sender:
                     raise StudyError(StudyFault.FORGED)

@@ -176,12 +176,12 @@ class Exchange:
         for other, share in zip(neighbours, theirs, strict=True):
             body = self._header(step, self._name, other) + sharing.to_bytes(share)
             sealed = seals.seal_message(body, self._study.site(other).seal)
-            self._post(self._message("share", step, seals.text(sealed), other))
+            self._post(self._message("share", step, seals.base64_text(sealed), other))
         self._wait(lambda: set(neighbours) <= set(self._sent("share", step)))
         received = [self._share(step, other, len(words)) for other in neighbours]
         self._post(self._message("ready", step))
         self._wait(lambda: others <= set(self._sent("ready", step)))
-        part = self._message("sum", step, seals.text(sharing.to_bytes(sharing.total([own, *received]))))
+        part = self._message("sum", step, seals.base64_text(sharing.to_bytes(sharing.total([own, *received]))))
         self._openings.record(part, self._names)
         self._post(part)
 

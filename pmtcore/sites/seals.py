@@ -15,7 +15,7 @@ from types import ModuleType
 from pmtcore.base.messages import InputError, SiteMessage, StudyError, StudyFault, reraised_as
 
 
-def text(data: bytes) -> str:
+def base64_text(data: bytes) -> str:
     """Return bytes as base64."""
     return b64encode(data).decode()
 
@@ -71,7 +71,7 @@ class Keys:
         Raises:
             InputError: there are keys already.
         """
-        fields = json.dumps({"seal": text(bytes(self._seal)), "sign": text(bytes(self._sign))})
+        fields = json.dumps({"seal": base64_text(bytes(self._seal)), "sign": base64_text(bytes(self._sign))})
         with reraised_as(InputError(SiteMessage.KEYS_EXIST, place=str(path)), FileExistsError):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
@@ -80,7 +80,7 @@ class Keys:
     @property
     def public(self) -> dict[str, str]:
         """Return the public halves, as the study file has them."""
-        return {"seal": text(bytes(self._seal.public_key)), "verify": text(bytes(self._sign.verify_key))}
+        return {"seal": base64_text(bytes(self._seal.public_key)), "verify": base64_text(bytes(self._sign.verify_key))}
 
     def open(self, sealed: bytes) -> bytes:
         """Return the message in a box that was sealed for this site.
@@ -93,7 +93,7 @@ class Keys:
 
     def sign(self, message: bytes) -> str:
         """Return this site's signature, as base64."""
-        return text(bytes(self._sign.sign(message).signature))
+        return base64_text(bytes(self._sign.sign(message).signature))
 
     def __repr__(self) -> str:
         return "<keys of a site>"

@@ -48,14 +48,14 @@ class TablePart:
         return self.source.blocks(names, dialect)
 
 
-def parts(source: Source) -> list[TablePart]:
+def table_parts(source: Source) -> list[TablePart]:
     """Return the parts of a table that workers read.
 
     Raises:
         InputError: the table is in memory, or is a query.
     """
     if isinstance(source, ManySource):
-        return [part for each in source.parts for part in parts(each)]
+        return [part for each in source.parts for part in table_parts(each)]
     if source.in_memory or not isinstance(source, ParquetSource | TextSource):
         raise InputError(TableMessage.CLUSTER_NEEDS_FILES)
     if isinstance(source, ParquetSource):
@@ -129,7 +129,7 @@ class Cluster:
 
     def sum_function(self, source: Source, coder: Coder, dialect: Dialect) -> Callable[[Summand], np.ndarray]:
         """Return a function that sums another function over the table's blocks, on the cluster."""
-        source_parts = parts(source)
+        source_parts = table_parts(source)
 
         def total(function: Summand) -> np.ndarray:
             task = partial(part_sum, coder=coder, dialect=dialect, function=function)

@@ -27,7 +27,7 @@ from pmtcore.base.private_rows import PassObserver
 from pmtcore.ledger.fingerprint import HASHING_BYTES, HashedCells, hashed_texts, keyed_hashes
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.cells import numbers, texts
-from pmtcore.tables.cluster import Cluster, TablePart, parts
+from pmtcore.tables.cluster import Cluster, TablePart, table_parts
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.parsed import ParsedNumbers
 from pmtcore.tables.sources import Cells as Block
@@ -111,7 +111,7 @@ def hash_cells(
     else:
         of_first_block = rules.chosen(islice(source.blocks(names, rules.dialect), 1), 1)
         of_part = replace(rules, telling=of_first_block.telling)
-        chosen = cluster.joined(parts(source), of_part.of_part, _ChosenRows.joined)
+        chosen = cluster.joined(table_parts(source), of_part.of_part, _ChosenRows.joined)
         if watch is not None:
             watch.rows(chosen.rows)
     folded_names = tuple(name.strip().casefold() for name in names)
@@ -308,7 +308,7 @@ class _HashingRules:
         """
         chosen = _ChosenRows(MOST_CELLS // max(len(self.names), 1), self.most_rows, self.telling)
         numbers_read: deque[Block] = deque()
-        tasks = (partial(_read, block, self.names, self.mark, self.key, telling=chosen.telling) for block in blocks)
+        tasks = (partial(_hashed, block, self.names, self.mark, self.key, telling=chosen.telling) for block in blocks)
         for read in threads.in_order(tasks, readers):
             chosen.add(read.words, self.key, read.quick)
             if parsed is not None:
@@ -324,7 +324,7 @@ class _HashingRules:
         return self.chosen(part.blocks(self.names, self.dialect), 1)
 
 
-def _read(
+def _hashed(
     block: Block, names: Sequence[str], decimal: str | None, key: bytes, *, telling: list[int] | None
 ) -> _HashedBlock:
     """Return a block with its numbers, words and, where telling columns are known, quick hashes."""

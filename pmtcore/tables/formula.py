@@ -128,7 +128,7 @@ def parse(formula: str, names: Sequence[str] = (), given: Sequence[str] | None =
     if len(formula) > _LONGEST:
         raise InputError(TableMessage.FORMULA_TOO_LONG, limit=_LONGEST)
     formula_quoted = quoted(formula, names)
-    response, right, effects = _sides(formula_quoted, formula)
+    response, right, effects = _left_and_right(formula_quoted, formula)
     others = [name for name in (names if given is None else given) if name != response]
     context = {"__formulaic_variables_available__": others}
     try:
@@ -152,7 +152,7 @@ def target_of(formula: str) -> str:
     Raises:
         InputError: it does not have the form ``target ~ features``.
     """
-    return _sides(quoted(formula, ()), formula)[0]
+    return _left_and_right(quoted(formula, ()), formula)[0]
 
 
 def quoted(formula: str, names: Iterable[str]) -> str:
@@ -169,7 +169,7 @@ def quoted(formula: str, names: Iterable[str]) -> str:
     )
 
 
-def _sides(written: str, formula: str) -> tuple[str, str, tuple[str, ...]]:
+def _left_and_right(written: str, formula: str) -> tuple[str, str, tuple[str, ...]]:
     """Return the response's name, the right side with fixed effects as categories, and the fixed effects."""
     pieces = re.split(r"(`[^`]*`)", written)
     masked = "".join("\0" * len(piece) if bar % 2 else piece for bar, piece in enumerate(pieces))

@@ -354,13 +354,13 @@ def _parsed(text: pa.Buffer, rows: int | None, shape: TextShape, wanted: _Chosen
         return Batch(0, [pa.array([], _TEXT) for _ in wanted.columns], 0)
     if wanted.as_numbers:
         try:
-            batch = _read(text, rows, shape, wanted.columns, numbers=wanted.numbers, quoted=quoted)
+            batch = _typed_columns(text, rows, shape, wanted.columns, numbers=wanted.numbers, quoted=quoted)
             if all(_are_in_range(cells) for cells in batch.cells if cells.type == _NUMBER):
                 return batch
         except pa.ArrowInvalid:
             pass
         wanted.as_numbers = False
-    return _read(text, rows, shape, wanted.columns, quoted=quoted)
+    return _typed_columns(text, rows, shape, wanted.columns, quoted=quoted)
 
 
 def _are_in_range(numbers: pa.Array) -> bool:
@@ -371,7 +371,7 @@ def _are_in_range(numbers: pa.Array) -> bool:
     return bool(np.count_nonzero(np.abs(values) <= LARGEST_NUMBER) == len(values) - numbers.null_count)
 
 
-def _read(
+def _typed_columns(
     text: pa.Buffer,
     rows: int | None,
     shape: TextShape,

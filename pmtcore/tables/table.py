@@ -71,7 +71,7 @@ class Table(StaysInSession):
     def dialect(self) -> Dialect:
         """Return the dialect of this public table."""
         if isinstance(self.source, TextSource) and self.role == "public":
-            return public_dialect(self.source.sample(_SAMPLE), self.source.header, _where(self))
+            return public_dialect(self.source.sample(_SAMPLE), self.source.header, _table_name(self))
         return Dialect()
 
     @cached_property
@@ -129,7 +129,7 @@ class Table(StaysInSession):
         """
         count = self.n * len(self.columns)
         if count > MAX_CELLS:
-            raise InputError(TableMessage.TOO_MANY_CELLS, where=_where(self), count=count, limit=MAX_CELLS)
+            raise InputError(TableMessage.TOO_MANY_CELLS, where=_table_name(self), count=count, limit=MAX_CELLS)
 
     def __repr__(self) -> str:
         return f"<{self.role} table {self.name!r}, {self.n} rows>"
@@ -240,7 +240,7 @@ def _described(role: Role, name: str) -> str:
     return f"The {role} table {name!r}"
 
 
-def _where(table: Table) -> str:
+def _table_name(table: Table) -> str:
     return _described(table.role, table.name)
 
 
@@ -253,7 +253,7 @@ def _checked(table: Table, rows: int | None = None) -> Table:
     if rows is not None:
         return with_rows(table, rows)
     if table.n == 0:
-        raise InputError(TableMessage.NO_ROWS, where=_where(table))
+        raise InputError(TableMessage.NO_ROWS, where=_table_name(table))
     return table
 
 

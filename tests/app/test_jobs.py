@@ -29,7 +29,7 @@ def slow(monkeypatch):
 
     monkeypatch.setattr(Progress, "rows", waiting)
     monkeypatch.setattr(work, "_PATIENCE", 0.0)
-    monkeypatch.setattr(work, "_MOMENT", 0.0)
+    monkeypatch.setattr(work, "_SECONDS_BEFORE_PROGRESS", 0.0)
     yield sign, asked
     sign.set()
 

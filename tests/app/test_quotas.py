@@ -58,7 +58,7 @@ def upload(size: int | None, path: str = PATH) -> dict[str, Any]:
 def test_uploads_are_counted_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over the session's share, over everybody's, without a length: refused in a sentence; else it passes."""
     counter = Counter({"one": limits.MAX_SESSION_BYTES - 100, "two": 5})
-    monkeypatch.setattr(quota, "stored", lambda: counter.copy())
+    monkeypatch.setattr(quota, "stored_bytes", lambda: counter.copy())
     assert asked(upload(100))[0]["status"] == 204
     refused = asked(upload(101))
     assert refused[0]["status"] == 413 and b"A session takes at most" in refused[1]["body"]
@@ -71,7 +71,7 @@ def test_uploads_are_counted_before_they_are_read(monkeypatch: pytest.MonkeyPatc
 
 def test_uploads_on_their_way_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many at once, each within the share: the first that passes it is refused; a broken one gives its share back."""
-    monkeypatch.setattr(quota, "stored", Counter)
+    monkeypatch.setattr(quota, "stored_bytes", Counter)
     size = limits.MAX_SESSION_BYTES // 2
     inner: list[int] = []
 
@@ -86,8 +86,8 @@ def test_uploads_on_their_way_count(monkeypatch: pytest.MonkeyPatch) -> None:
         quota.admit("one", size)
         quota.admit("one", size)
         quota.admit("one", 1)
-    quota.done("one", size)
-    quota.done("one", size)
+    quota.upload_ended("one", size)
+    quota.upload_ended("one", size)
     assert any(message.get("status") == 413 for message in asked(upload(size), slow))
     assert not quota._arriving
 

@@ -261,7 +261,7 @@ def test_public_only_costs_nothing(app):
     app.selectbox(key="release-method-gaussian").set_value("public-only").run()
     assert confirmation(app).label.startswith("I spend nothing")
     do_release(app)
-    assert session(app).spent == []
+    assert session(app).spent_releases == []
     assert "**nothing yet**" in words(app)
 
 

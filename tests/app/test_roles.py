@@ -63,7 +63,7 @@ def files(tmp_path):
 
 def as_(monkeypatch, role) -> None:
     monkeypatch.setattr(actors, "signs_in", lambda: False)
-    monkeypatch.setattr(actors, "alone", lambda: role is Role.OWNER)
+    monkeypatch.setattr(actors, "has_single_user", lambda: role is Role.OWNER)
     places = ("session", "agreements", "ledger_form", "curate", "actors")  # each is imported before the last is changed
     for place in [f"pages.elements.{name}.actor" for name in places]:
         monkeypatch.setattr(place, lambda: WHO[role])

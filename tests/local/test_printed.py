@@ -19,7 +19,7 @@ from pmtcore.base.messages import ReleaseMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import family
 from pmtcore.local import setup
-from pmtcore.local.estimators import LINKS, of_family, scale_root
+from pmtcore.local.estimators import LINKS, family_link, scale_root
 from pmtcore.local.printed import classical_size, printed_sds, symbol_attack
 from pmtcore.local.protocol import moments_from_reports
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
@@ -239,7 +239,7 @@ def test_the_bound_of_algorithms_3_and_4(link, bound):
 def test_a_steep_curve_is_asked_where_rows_see_it(size):
     """The root of all rows, or none, is that of a plain scan; few rows stand near the bend of a steep curve."""
     asked = []
-    link = of_family(family("logistic"))
+    link = family_link(family("logistic"))
 
     def curve(z):
         asked.append(len(z))

@@ -22,7 +22,7 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.glm.families import LOGISTIC, POISSON, family
 from pmtcore.local import setup
-from pmtcore.local.estimators import LINKS, PublicRows, of_family, scale_root, scaled_coefficients
+from pmtcore.local.estimators import LINKS, PublicRows, family_link, scale_root, scaled_coefficients
 from pmtcore.local.protocol import VERSION, Configuration, moments_from_reports, report_lines
 from pmtcore.local.reading import tally_file
 from pmtcore.local.tally import Tally
@@ -294,13 +294,13 @@ def test_rows_of_few_levels_stand_for_their_copies(seed):
     few, slopes = PublicRows.of(x), rng.uniform(0.5, 1.0, 6)
     assert few.shares is not None and len(few.features) == len(np.unique(x, axis=0))
     assert few.shares.sum() == pytest.approx(1.0) and few.mean(few.features[:, 0]) == pytest.approx(x[:, 0].mean())
-    for link in (of_family(LOGISTIC), LINKS["cubic"], LINKS["softplus"]):
+    for link in (family_link(LOGISTIC), LINKS["cubic"], LINKS["softplus"]):
         every = scaled_coefficients(link, slopes, PublicRows(x), None)[0]
         assert scaled_coefficients(link, slopes, few, None)[0] == pytest.approx(every, rel=1e-9, nan_ok=True)
     many = rng.standard_normal((9000, 6)) / 10
     shares = rng.integers(1, 4, 9000)
-    every = scaled_coefficients(of_family(LOGISTIC), slopes, PublicRows(many.repeat(shares, axis=0)), None)[0]
-    counted = scaled_coefficients(of_family(LOGISTIC), slopes, PublicRows(many, shares / shares.sum()), None)[0]
+    every = scaled_coefficients(family_link(LOGISTIC), slopes, PublicRows(many.repeat(shares, axis=0)), None)[0]
+    counted = scaled_coefficients(family_link(LOGISTIC), slopes, PublicRows(many, shares / shares.sum()), None)[0]
     assert counted == pytest.approx(every, rel=1e-9), "many levels are scanned by their summary, too"
     assert PublicRows.of(many).shares is None
     one = x.copy()
@@ -358,14 +358,15 @@ def test_the_radius_of_the_whitened_scheme_has_the_least_price(seed):
 def test_scale_root_is_the_smallest_and_says_when_there_is_none(seed):
     """Against a fine grid; the negative branch for softplus; none where the curve never reaches 1."""
     s = np.random.default_rng(seed).standard_normal(4000) * 0.5
-    for link in (of_family(LOGISTIC), of_family(POISSON), LINKS["sigmoid"], LINKS["cubic"], LINKS["softplus"]):
+    links = map(LINKS.__getitem__, ("sigmoid", "cubic", "softplus"))
+    for link in (family_link(LOGISTIC), family_link(POISSON), *links):
         c = scale_root(link, s)
         if not np.isnan(c):
             assert c * np.mean(link.curve(c * s)) == pytest.approx(1.0, abs=1e-8)
             fine = np.linspace(0, c, 500)[1:-1]
             assert all(k * np.mean(link.curve(k * s)) < 1 for k in fine)
     assert scale_root(LINKS["softplus"], s) < 0
-    assert np.isnan(scale_root(of_family(LOGISTIC), 100 * s))
+    assert np.isnan(scale_root(family_link(LOGISTIC), 100 * s))
 
 
 def test_without_noise_the_papers_scale_is_right(seed):
@@ -376,7 +377,7 @@ def test_without_noise_the_papers_scale_is_right(seed):
     y = (rng.random(200_000) < LOGISTIC.mean(x @ w - 0.7)).astype(float)
     centred = y - y.mean()
     ols = np.linalg.solve(x.T @ x, x.T @ centred)
-    slopes, offset = scaled_coefficients(of_family(LOGISTIC), ols, PublicRows.of(x[:50_000]), float(y.mean()))
+    slopes, offset = scaled_coefficients(family_link(LOGISTIC), ols, PublicRows.of(x[:50_000]), float(y.mean()))
     assert np.linalg.norm(slopes - w) < 0.05 and abs(offset + 0.7) < 0.05
 
 

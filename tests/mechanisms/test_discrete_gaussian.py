@@ -82,7 +82,7 @@ def test_integers_of_any_size_have_the_chance_of_the_law(sigma, ones, sign, monk
 
 def test_candidates_have_their_chances(monkeypatch):
     """Of random words segments halve, offsets are uniform, and signs are even: what the law above is multiplied by."""
-    monkeypatch.setattr(sampler, "_below", lambda *candidate: True)
+    monkeypatch.setattr(sampler, "_is_accepted", lambda *candidate: True)
     words = np.random.default_rng(1).integers(0, 2**64, (3, 400_000), dtype=np.uint64)
     words[2] = 0  # all are accepted
     result = integers_from_uniform(words, 4.0)

@@ -328,7 +328,7 @@ def test_releases_of_coded_rows_are_those_of_the_methods(id, scale):
 def test_whether_a_scale_has_a_root_is_told_from_counted_scores():
     """There is a root by the counts where the scale equation has one, at the next point of the grid."""
     rng = np.random.default_rng(9)
-    (rows, x, y), link = _coded(rng, 4000), estimators.of_family(families.LOGISTIC)
+    (rows, x, y), link = _coded(rng, 4000), estimators.family_link(families.LOGISTIC)
     slopes = rng.normal(0, 1, (60, 5)) * np.geomspace(0.003, 3, 60)[:, None]
     fast = accuracy.scales(Side.of(rows, y), x.mean(axis=0), slopes)
     slow = np.array([estimators.scale_root(link, (x - x.mean(axis=0)) @ each) for each in slopes])

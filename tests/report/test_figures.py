@@ -530,7 +530,7 @@ def test_rows_of_zeros_are_drawn_too() -> None:
         assert np.ptp(np.asarray(conditioning.ellipses(result).data[0].y)) == 0
         assert (
             conditioning.spectrum([result]).data
-            and conditioning.truncation([result], 1.0, conditioning.reach([result], 1.0)).data
+            and conditioning.truncation([result], 1.0, conditioning.largest_radius([result], 1.0)).data
         )
 
 

@@ -38,7 +38,7 @@ from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report import deployment, reproduce, rows
 from pmtcore.report.checklist import checklist, proof_words
 from pmtcore.report.downloads import FiledRelease
-from pmtcore.report.html import _limited, embedded_report, file_name, report
+from pmtcore.report.html import _with_limits, embedded_report, file_name, report
 from pmtcore.report.statistics import NAME, TITLES, disagreement_of, truncation_of
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.named import entry, load
@@ -598,12 +598,12 @@ def test_a_ratio_stands_beside_a_coefficient_that_is_a_logarithm():
 
 def test_a_ratio_near_one_keeps_the_digits_that_tell_it_from_one(problem):
     """An effect per euro is small: its odds ratio is never written as 1 with limits 1 and 1."""
-    small = _limited(-3.84e-5, {"low": -4.94e-5, "high": -2.74e-5}, 1.0, "odds ratio")
+    small = _with_limits(-3.84e-5, {"low": -4.94e-5, "high": -2.74e-5}, 1.0, "odds ratio")
     assert small[-1] == "0.999962 (0.999951 to 0.999973)"
-    smaller = _limited(-3.84e-7, {"low": -4.94e-7, "high": -2.74e-7}, 1.0, "odds ratio")
+    smaller = _with_limits(-3.84e-7, {"low": -4.94e-7, "high": -2.74e-7}, 1.0, "odds ratio")
     assert smaller[-1] == "0.99999962 (0.99999951 to 0.99999973)"
-    assert _limited(1.46, {"low": 1.33, "high": 1.59}, 1.0, "odds ratio")[-1] == "4.31 (3.78 to 4.9)"
-    assert _limited(0.0, {"low": 0.0, "high": 0.0}, 1.0, "odds ratio")[-1] == "1 (1 to 1)"
+    assert _with_limits(1.46, {"low": 1.33, "high": 1.59}, 1.0, "odds ratio")[-1] == "4.31 (3.78 to 4.9)"
+    assert _with_limits(0.0, {"low": 0.0, "high": 0.0}, 1.0, "odds ratio")[-1] == "1 (1 to 1)"
 
 
 @pytest.mark.parametrize(
@@ -619,7 +619,7 @@ def test_a_ratio_near_one_keeps_the_digits_that_tell_it_from_one(problem):
 def test_a_limit_of_a_ratio_says_on_which_side_of_one_it_lies(three, written):
     """A limit of 1.00028 that is written as 1 leaves open whether the band holds 1."""
     value, low, high = three
-    assert _limited(value, {"low": low, "high": high}, 1.0, "odds ratio")[-1] == written
+    assert _with_limits(value, {"low": low, "high": high}, 1.0, "odds ratio")[-1] == written
 
 
 def test_an_intercept_has_no_ratio():

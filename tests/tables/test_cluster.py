@@ -25,7 +25,7 @@ from pmtcore.methods.registry import methods
 from pmtcore.releases.release import Request, release
 from pmtcore.tables import fingerprint
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.cluster import Cluster, _runs_of_groups, on_worker, part_sum, parts
+from pmtcore.tables.cluster import Cluster, _runs_of_groups, on_worker, part_sum, table_parts
 from pmtcore.tables.fingerprint import hash_cells
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_path, read_table
@@ -75,7 +75,7 @@ def released(result):
 def test_the_same_bits_on_a_cluster_whatever_the_parts(places, cluster):
     """Forty row groups, or eight files' in another order: one release for one seed."""
     here = released(problem(places, "p.parquet"))
-    assert len(parts(read_path(str(places / "p.parquet"), "private").source)) == 40
+    assert len(table_parts(read_path(str(places / "p.parquet"), "private").source)) == 40
     for name in ("p.parquet", "many"):
         assert np.array_equal(released(problem(places, name, cluster)), here), name
 
@@ -222,7 +222,7 @@ def test_a_part_that_fails_says_nothing_of_a_row(places):
     prepared = problem(places, "p.parquet")
     with pytest.raises(InputError) as caught:
         task = partial(part_sum, coder=prepared.coder, dialect=prepared.dialect, function=broken)
-        on_worker(task, parts(prepared.table.source)[0])
+        on_worker(task, table_parts(prepared.table.source)[0])
     assert str(caught.value) == TableMessage.WORKER_FAILED.sentence(reason="ValueError")
     assert "row says" not in "".join(traceback.format_exception(caught.value))
 
@@ -293,9 +293,9 @@ def test_workers_take_the_fingerprint(places, cluster, monkeypatch):
     prepared = problem(places, "p.parquet", cluster)
     here = hash_cells(prepared.table, KEY, prepared.dialect)
     read = []
-    own = fingerprint._read
+    own = fingerprint._hashed
     monkeypatch.setattr(
-        fingerprint, "_read", lambda block, *rest, **more: read.append(block) or own(block, *rest, **more)
+        fingerprint, "_hashed", lambda block, *rest, **more: read.append(block) or own(block, *rest, **more)
     )
     there = hash_cells(prepared.table, KEY, prepared.dialect, cluster=prepared.cluster)
     assert len(read) == 1 and there.digest == here.digest and np.array_equal(there.hashes, here.hashes)
@@ -306,7 +306,7 @@ def test_an_error_of_a_workers_fingerprint_says_nothing_of_a_row(places, cluster
     """The kind of the error, and no more."""
     table = read_path(str(places / "p.parquet"), "private")
     with pytest.raises(InputError) as caught:
-        cluster.joined(parts(table.source), raises_a_cell, max)
+        cluster.joined(table_parts(table.source), raises_a_cell, max)
     assert str(caught.value) == TableMessage.WORKER_FAILED.sentence(reason="ValueError")
 
 

@@ -34,7 +34,7 @@ from pmtcore.base.messages import TableMessage
 from pmtcore.cli.main import main
 from pmtcore.tables.cells import OBJECT, codes, days, from_objects, numbers, texts
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.cluster import part_sum, parts
+from pmtcore.tables.cluster import part_sum, table_parts
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.findings import findings
 from pmtcore.tables.problem import Problem, prepare
@@ -399,7 +399,7 @@ def test_parts_of_a_cluster(drawn):
             made = read_path(_parquet(arrow_table(lines, pa.string()), Path(folder)), "private")
             coder = prepared(made).coder
             each = partial(part_sum, coder=coder, dialect=Dialect(), function=lambda x, y: x.sum(0))
-            sums.append([each(part) for part in parts(made.source)])
+            sums.append([each(part) for part in table_parts(made.source)])
         assert all(np.array_equal(a, b) for j, (a, b) in enumerate(zip(*sums, strict=True)) if j != at // 2)
 
 

@@ -237,12 +237,12 @@ def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointPara
     shares, first = _best_pilot(public, sizes, n, budget.mu, harmless=HARMLESS_GRAM, parameters=parameters)
     middle: tuple[SecondPass, ...] = ()
     if parameters.passes != "2":
-        if len(_between(sizes, n, budget.mu, _middle_share(shares), parameters=parameters)) > 1:
+        if len(_between_fits(sizes, n, budget.mu, _middle_share(shares), parameters=parameters)) > 1:
             shares, first = _best_pilot(
                 public, sizes, n, budget.mu, harmless=HARMLESS_GRAM_OF_MANY, parameters=parameters
             )
         between = _middle_share(shares)
-        middle = _between(sizes, n, budget.mu, between, parameters=parameters)
+        middle = _between_fits(sizes, n, budget.mu, between, parameters=parameters)
         counted = sum(each.shares.counting for each in middle)
         shares = replace(shares, middle=between + counted, counting=0.0 if parameters.clip else COUNTING)
     second = SecondPass(sizes, n, shares, parameters.clip, negligible_noise_bound(n, shares.gradient_mu))
@@ -283,7 +283,7 @@ def _counting(parameters: JointParameters) -> float:
     return 0.0 if parameters.clip else COUNTING * (1 if parameters.passes == "2" else 2)
 
 
-def _between(
+def _between_fits(
     sizes: GradientNorms, n: int, mu: float, share: float, *, parameters: JointParameters
 ) -> tuple[SecondPass, ...]:
     """Return the intermediate gradients, which have this share of ``mu^2`` together.

@@ -239,7 +239,7 @@ class LocalOutcome(StatisticOutcome[LocalPlan]):
                 start=np.zeros(plan.public.d),
             )
             return back_transform(plan.configuration.root, theta)
-        return self._scaled(plan.link or estimators.of_family(chosen))
+        return self._scaled(plan.link or estimators.family_link(chosen))
 
     def _scaled(self, link: Link) -> np.ndarray:
         """Return ``c w_ols`` (trials, d); the intercept, where there is one, reproduces the released mean response."""

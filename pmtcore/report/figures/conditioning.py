@@ -77,7 +77,7 @@ def _axes_words(name: str, part: Conditioning) -> str:
     return f"{name}:<br>{said(part.kappa)}" if np.isfinite(part.kappa) else f"{name}<br>flat"
 
 
-def reach(diagnoses: list[Diagnosis], planned: float) -> float:
+def largest_radius(diagnoses: list[Diagnosis], planned: float) -> float:
     """Return the largest radius of interest, in whitened units: a little more than the longest row and than a plan's.
 
     Args:

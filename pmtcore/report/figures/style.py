@@ -144,7 +144,7 @@ def escaped_figure(figure: go.Figure, name: int = _LABEL_CHARACTERS) -> go.Figur
     labels = _Labels(name, {})
     for part in (*figure.data, figure.layout):
         for key, value in part.to_plotly_json().items():
-            shown = value if key in _TEMPLATE_KEYS else _shown(value, key, labels)
+            shown = value if key in _TEMPLATE_KEYS else _safe(value, key, labels)
             if shown is not value:
                 part[key] = shown
     return figure
@@ -169,14 +169,14 @@ class _Labels:
         return self.shown[name]
 
 
-def _shown(value: object, key: str, labels: _Labels) -> object:
+def _safe(value: object, key: str, labels: _Labels) -> object:
     """Return a part of a figure with its strings made harmless, itself where it has none that are not."""
     if isinstance(value, dict):
-        parts = {name: part if name in _TEMPLATE_KEYS else _shown(part, name, labels) for name, part in value.items()}
+        parts = {name: part if name in _TEMPLATE_KEYS else _safe(part, name, labels) for name, part in value.items()}
         return parts if any(parts[name] is not value[name] for name in value) else value
     texts = getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U", "T")
     if isinstance(value, list | tuple) or (texts and isinstance(value, Iterable)):
-        items = [_shown(part, key, labels) for part in value]
+        items = [_safe(part, key, labels) for part in value]
         return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
     if not isinstance(value, str):
         return value

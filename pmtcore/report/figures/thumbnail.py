@@ -49,7 +49,7 @@ def thumbnail(lines: Sequence[Line], words: str, log_x: bool = False, log_y: boo
     xs = np.concatenate([x for x, _ in scaled]) if scaled else np.empty(0)
     ys = np.concatenate([y for _, y in scaled]) if scaled else np.empty(0)
     shapes = [
-        _shape(_places(x, xs, _WIDTH), _HEIGHT - _places(y, ys, _HEIGHT), line)
+        _shape(_positions(x, xs, _WIDTH), _HEIGHT - _positions(y, ys, _HEIGHT), line)
         for line, (x, y) in zip(lines, scaled, strict=True)
         if len(x)
     ]
@@ -70,7 +70,7 @@ def _scaled(line: Line, log_x: bool, log_y: bool) -> tuple[np.ndarray, np.ndarra
     return x[drawn], y[drawn]
 
 
-def _places(values: np.ndarray, among: np.ndarray, size: int) -> np.ndarray:
+def _positions(values: np.ndarray, among: np.ndarray, size: int) -> np.ndarray:
     """Return where values lie between the edges of the picture."""
     low, high = float(among.min()), float(among.max())
     share = (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
