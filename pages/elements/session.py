@@ -1,10 +1,11 @@
 """State of one browser session. Private rows are here and nowhere else: never in a shared cache."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
 import streamlit as st
@@ -16,7 +17,6 @@ from pmtcore.auditing.comparison import Comparison
 from pmtcore.base.memory import release_due, release_memory
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
-from pmtcore.public.moments import PublicData
 from pmtcore.releases.job import Job
 from pmtcore.releases.planning import Curves
 from pmtcore.releases.record import Release
@@ -26,19 +26,52 @@ from pmtcore.report.first_look import QuickComparison, first_look, is_quick, rem
 from pmtcore.tables import named
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import Finding, findings
-from pmtcore.tables.problem import Problem
+from pmtcore.tables.problem import Problem, PublicSide, public_side
 from pmtcore.tables.schema import Schema
 
-Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 _KEY = "second_moment"
 # Beginnings of session keys of the plan, and of method and budget on Release.
 _PLANS = ("plan", "release-method-", "release-unit", "release-mu", "release-rho", "release-epsilon", "release-delta")
-_MOST_SESSION_PREVIEWS = 30  # most previews of a session: each has some vectors of the number of columns
-# Most public sides (some megabytes) and previews (some kilobytes) of tables opened by name, cached for all sessions.
-_MOST_PUBLIC_SIDES, _MOST_PREVIEWS = 8, 100
-_public_sides: OrderedDict[tuple[str, str], PublicData] = OrderedDict()
-_known_previews: OrderedDict[tuple[str, str, str], Preview] = OrderedDict()
+
+
+@dataclass(frozen=True, slots=True)
+class Recent(Generic[Value]):
+    """Results by key, of which the least recently used are dropped."""
+
+    most: int
+    values: OrderedDict[tuple[str, ...], Value] = field(default_factory=OrderedDict)
+
+    def get(self, key: tuple[str, ...], make: Callable[[], Value]) -> Value:
+        """Return the result of a key, or keep what ``make`` returns."""
+        value = self.values.pop(key, None)
+        self.values[key] = value = make() if value is None else value
+        while len(self.values) > self.most:
+            self.values.popitem(last=False)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class PublicResults:
+    """What follows from a public table, the choices about it, and the names and number of private columns and rows.
+
+    Attributes:
+        sides: public sides (some megabytes each).
+        findings: about the tables.
+        previews: cost and predictions of requests (some kilobytes).
+    """
+
+    sides: Recent[PublicSide]
+    findings: Recent[tuple[Finding, ...]]
+    previews: Recent[Preview]
+
+
+def _of_own_tables() -> PublicResults:
+    return PublicResults(Recent(1), Recent(1), Recent(30))
+
+
+# For all sessions.
+_of_named_tables = PublicResults(Recent(8), Recent(8), Recent(100))
 
 
 @dataclass(slots=True)
@@ -61,8 +94,7 @@ class Session:
         next_request: id of the next request on Release.
         comparison: on Compare.
         curves: predictions on Plan.
-        findings: about the open tables, after the key for which they were computed.
-        previews: cost and predictions of requests on own tables, by choices and request.
+        own: what follows from own public tables.
         job: release that is running.
         looked_at: digests of private tables of which exact figures were switched on.
     """
@@ -79,8 +111,7 @@ class Session:
     next_request: str = field(default_factory=lambda: uuid4().hex)
     comparison: Comparison | None = None
     curves: Curves | None = None
-    findings: tuple[tuple[str, ...], tuple[Finding, ...]] | None = None
-    previews: OrderedDict[tuple[str, str], Preview] = field(default_factory=OrderedDict)
+    own: PublicResults = field(default_factory=_of_own_tables)
     job: Job | None = None
     looked_at: set[str] = field(default_factory=set)
 
@@ -176,6 +207,7 @@ class Session:
             require(Action.USE_REGISTERED if tables.registered else Action.OPEN_TABLES)
         self.tables, self.choices, self.problem = tables, None, None
         self._drop()
+        self.own = _of_own_tables()
         if self.job is None:
             self._ask_of_open_table()
         # A plan does not apply to other tables.
@@ -185,7 +217,6 @@ class Session:
     def _drop(self) -> None:
         """Drop results from earlier tables or choices."""
         self.comparison = self.curves = None
-        self.previews.clear()
 
     def declare(self, schema: Schema | None) -> None:
         """Set the declared schema of the open tables; results with another one are dropped."""
@@ -216,28 +247,38 @@ class Session:
 
 
 def prepared(tables: Tables, choices: Choices) -> Problem:
-    """Return the problem of these choices; for tables opened by name with a cached public side.
-
-    What was computed from a cached public side (predictions, priors) need not be computed again. Nothing of own tables
-    is cached for other sessions.
+    """Return the problem of these choices, whose public side is computed once.
 
     Raises:
         InputError: the tables do not fit the choices.
     """
-    problem = tables.problem(choices)
-    if tables.named is None:
-        return problem
-    key = tables.key, repr((problem.choices, tables.schema))
-    return replace(problem, public=_cached(_public_sides, key, lambda: problem.public, _MOST_PUBLIC_SIDES))
+    return tables.problem(choices, side=partial(_side, tables, choices))
 
 
-def _cached(cache: OrderedDict[Key, Value], key: Key, compute: Callable[[], Value], limit: int) -> Value:
-    """Return the cached value of a key, or cache what ``compute`` returns; the least recently used are dropped."""
-    value = cache.pop(key, None)
-    cache[key] = value = compute() if value is None else value
-    while len(cache) > limit:
-        cache.popitem(last=False)
-    return value
+def _side(tables: Tables, choices: Choices) -> PublicSide:
+    """Return the public side of these choices, computed once."""
+    of, rows, schema = (tables.private, tables.public, choices), tables.public_rows, tables.schema
+    return _results(tables).sides.get(_key(tables, choices), lambda: public_side(*of, rows, schema=schema))
+
+
+def findings_about(tables: Tables, choices: Choices) -> tuple[Finding, ...]:
+    """Return all findings about tables, computed once for each choice of columns."""
+    of, rows, side = (tables.private, tables.public, choices), tables.public_rows, partial(_side, tables, choices)
+    make = partial(findings, *of, rows, declared=tables.schema, side=side)
+    return _results(tables).findings.get(_key(tables, choices), make)
+
+
+def _results(tables: Tables) -> PublicResults:
+    """Return what is known of these tables: for all sessions where they were opened by name, else for this session.
+
+    Nothing of own tables is cached for other sessions (decision 132).
+    """
+    return session().own if tables.named is None else _of_named_tables
+
+
+def _key(tables: Tables, choices: Choices) -> tuple[str, str, str]:
+    """Return the key of tables, choices and declared schema: a declaration decides nothing in other sessions."""
+    return tables.key, repr(choices), repr(tables.schema)
 
 
 def session() -> Session:
@@ -326,12 +367,7 @@ def findings_of_tables() -> tuple[Finding, ...]:
     current = session()
     if current.tables is None:
         return ()
-    tables, choices = current.tables, current.choices or current.tables.first
-    key = (tables.key, repr(choices), repr(tables.schema))
-    if current.findings is None or current.findings[0] != key:
-        all_findings = findings(tables.private, tables.public, choices, tables.public_rows, declared=tables.schema)
-        current.findings = (key, all_findings)
-    return current.findings[1]
+    return findings_about(current.tables, current.choices or current.tables.first)
 
 
 def what_stops() -> str | None:
@@ -353,13 +389,11 @@ def prospect(problem: Problem, request: Request) -> Preview:
     Raises:
         InputError: a parameter is out of range.
     """
-    current = session()
-    key = repr(problem.choices), repr(request)
-    tables = current.tables
-    if tables is not None and tables.named is not None:
-        named_key = tables.key, repr((problem.choices, tables.schema)), repr(request)
-        return _cached(_known_previews, named_key, lambda: preview(problem, request), _MOST_PREVIEWS)
-    return _cached(current.previews, key, lambda: preview(problem, request), _MOST_SESSION_PREVIEWS)
+    tables = session().tables
+    if tables is None:
+        return preview(problem, request)
+    key = (*_key(tables, problem.choices), repr(request))
+    return _results(tables).previews.get(key, lambda: preview(problem, request))
 
 
 def curator() -> bool:

@@ -24,8 +24,14 @@ from pmtcore.releases.register import Tables
 from pmtcore.report.columns import dropped_columns
 from pmtcore.report.link import KNOBS
 from pmtcore.tables import named
-from pmtcore.tables.choices import COLLINEAR_POLICIES, COVARIATES, Choices, kinds_from_text, levels_from_text
-from pmtcore.tables.findings import Finding, findings, repaired_choices
+from pmtcore.tables.choices import (
+    COLLINEAR_POLICIES,
+    COVARIATES,
+    Choices,
+    kinds_from_text,
+    levels_from_text,
+)
+from pmtcore.tables.findings import Finding, repaired_choices
 from pmtcore.tables.formula import target_of
 from pmtcore.tables.problem import Problem, check_not_swapped, chosen_features, common_columns
 from pmtcore.tables.schema import schema_from_json
@@ -129,13 +135,7 @@ def columns(messages: DeltaGenerator) -> Problem | None:
         if isinstance(current.tables.public, Table):
             check_not_swapped(current.tables.private, current.tables.public, choices)
         with messages, st.spinner(_READING_MESSAGE, show_time=True):
-            all_findings = findings(
-                current.tables.private,
-                current.tables.public,
-                choices,
-                current.tables.public_rows,
-                declared=current.tables.schema,
-            )
+            all_findings = state.findings_about(current.tables, choices)
             stopping = _draw_findings(current.tables, choices, all_findings)
     except InputError as error:
         with messages:

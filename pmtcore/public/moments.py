@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
+from pmtcore.base.computed_once import computed_once
 from pmtcore.base.messages import InputError, PublicMessage, reraised_as
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm import solvers
@@ -223,6 +224,7 @@ class PublicData:
         mask[0] = 0.0 if self.has_intercept else 1.0
         return mask
 
+    @computed_once(most=4)  # so that all problems of one public side have one object, and what is computed from it
     def weakly_penalized(self, n: int | None) -> PublicData:
         """Return the same data with the default penalty of labels and counts: a weak prior on each effect.
 

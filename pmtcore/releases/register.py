@@ -4,7 +4,7 @@ A registered data set consists of the places of its private and its public table
 schema, and whether a second person has to agree to releases. Analysts choose it by name and never upload.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -19,7 +19,7 @@ from pmtcore.releases.release import Recorded, Request, admit, recorded_release,
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.fingerprint import hash_cells
 from pmtcore.tables.named import NamedTable
-from pmtcore.tables.problem import Problem, default_choices, prepare
+from pmtcore.tables.problem import Problem, PublicSide, default_choices, prepare
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table, read_path
 
@@ -248,17 +248,22 @@ class Tables:
             return self.source.first
         return default_choices(self.private, self.public) if self.named is None else self.named.choices
 
-    def problem(self, choices: Choices) -> Problem:
+    def problem(self, choices: Choices, side: Callable[[], PublicSide] | None = None) -> Problem:
         """Return the problem of these choices.
+
+        Args:
+            choices: of the user.
+            side: returns the public side of these tables and choices, as for
+                :func:`pmtcore.tables.problem.prepare`; registered tables have their own.
 
         Raises:
             InputError: the tables do not fit the choices.
         """
         if self.source is not None:
             return self.source.problem(choices)
-        rows = self.public_rows
-        reasons = self.lab_reasons
-        return prepare(self.private, self.public, choices, lab_reasons=reasons, public_rows=rows, schema=self.schema)
+        rows, reasons, schema = self.public_rows, self.lab_reasons, self.schema
+        tables = self.private, self.public, choices
+        return prepare(*tables, lab_reasons=reasons, public_rows=rows, schema=schema, side=side)
 
     @property
     def may_be_studied(self) -> bool:

@@ -4,7 +4,7 @@ Findings depend on public facts alone: the public table, the choices, and the co
 private table. A repair is a change of the choices, so that the user sees it there and a saved configuration has it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from pmtcore.tables.choices import Choices
 from pmtcore.tables.features import date_note
 from pmtcore.tables.kinds import CAPPED, CODED, DATES, LIKE, ORDERS, WITH_UNKNOWN, Kind, number_format
 from pmtcore.tables.limits import MAX_LEVELS
-from pmtcore.tables.problem import chosen_features, default_choices, prepare_public, public_side
+from pmtcore.tables.problem import PublicSide, chosen_features, default_choices, prepare_public, public_side
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
 
@@ -132,6 +132,7 @@ def findings(
     public_rows: int | None = None,
     *,
     declared: Schema | None = None,
+    side: Callable[[], PublicSide] | None = None,
 ) -> tuple[Finding, ...]:
     """Return all findings; those that stop come first.
 
@@ -141,6 +142,7 @@ def findings(
         choices: what was chosen about them.
         public_rows: number of rows of a public moment, if known.
         declared: schema in place of the inferred one.
+        side: returns the public side, as for :func:`pmtcore.tables.problem.prepare`.
     """
     collected = [*_table_findings(private, public, choices), *_column_findings(private, public, choices)]
     features = chosen_features(private, public, choices, declared)
@@ -150,9 +152,8 @@ def findings(
         collected += _person_findings(private, public, choices)
         collected += [] if choices.formula else [*_feature_findings(private, public, choices, features)]
     stopped = any(one.stops for one in collected)
-    collected += _preparation_findings(
-        private, public, choices, public_rows, declared=declared, stopped=stopped, features=features
-    )
+    side = side or (lambda: public_side(private, public, choices, public_rows, schema=declared))
+    collected += _preparation_findings(private, public, choices, side, stopped=stopped, features=features)
     return tuple(sorted(collected, key=lambda one: not one.stops))
 
 
@@ -527,25 +528,24 @@ def _preparation_findings(
     private: Table,
     public: Table | MomentTable,
     choices: Choices,
-    public_rows: int | None,
+    side: Callable[[], PublicSide],
     *,
-    declared: Schema | None,
     stopped: bool,
     features: tuple[str, ...],
 ) -> list[Finding]:
     """Return findings from preparing the public side: the error that stopped it, or its notes."""
     try:
-        side = public_side(private, public, choices, public_rows, schema=declared)
+        known = side()
     except InputError as error:
         return [] if stopped else [_finding_of_error(error, features, choices)]
     from_notes = [
         Finding(note, repairs=_repairs_of_note(public, note, choices))
-        for note in side.notes
+        for note in known.notes
         if kind_of(note) in _PUBLIC_NOTES
     ]
     # With persons, the number of rows is private.
     nearly_collinear = (
-        [] if choices.unit is not None else [*_near_collinearity_findings(side.data, private.n, features, choices)]
+        [] if choices.unit is not None else [*_near_collinearity_findings(known.data, private.n, features, choices)]
     )
     return from_notes + nearly_collinear
 

@@ -7,7 +7,7 @@ policies check private cells, and say so, and with a column of persons these are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -242,6 +242,7 @@ def prepare(
     public_rows: int | None = None,
     schema: Schema | None = None,
     cluster: Cluster | None = None,
+    side: Callable[[], PublicSide] | None = None,
 ) -> Problem:
     """Return the problem of two tables, after checking their columns; private rows are read later.
 
@@ -253,6 +254,8 @@ def prepare(
         public_rows: number of rows of a public moment, if known.
         schema: declared schema in place of the inferred one.
         cluster: on which sums over private rows are computed; ``None``: in this process.
+        side: returns the :func:`public_side` of these tables and choices, as a caller remembers it; ``None``: it is
+            computed.
 
     Raises:
         InputError: the tables or choices cannot be used; it states table, column and remedy.
@@ -262,31 +265,31 @@ def prepare(
     _check_public_rows(public, public_rows)
     _check_declared(choices, public)
     if choices.formula:
-        return _prepare_by_formula(private, public, choices, lab_reasons, schema=schema, cluster=cluster)
-    side = public_side(private, public, choices, public_rows, schema=schema)
-    reasons = _lab_reasons(private, choices, side.dialect)
+        return _prepare_by_formula(private, public, choices, lab_reasons, schema=schema, cluster=cluster, side=side)
+    known = public_side(private, public, choices, public_rows, schema=schema) if side is None else side()
+    reasons = _lab_reasons(private, choices, known.dialect)
     notes = (
-        side.notes
+        known.notes
         + ((Note(TableNote.REFUSES_ROWS),) if LabReason.REFUSES_ROWS in map(kind_of, reasons) else ())
-        + _text_notes(private, public, side.dialect)
+        + _text_notes(private, public, known.dialect)
     )
     if choices.overlap:
         notes += (Note(TableNote.SHARED_ROWS, reason=choices.overlap),)
-    parsed = side.shared_numbers(private) if choices.unit is None and cluster is None else None
+    parsed = known.shared_numbers(private) if choices.unit is None and cluster is None else None
     if choices.unit is None:
-        rows = side.read(private, cluster, parsed)
+        rows = known.read(private, cluster, parsed)
         # With persons, the number of rows is private.
         notes += (Note(TableNote.MORE_PUBLIC_ROWS),) if isinstance(public, Table) and public.n > rows.n else ()
     else:
-        people = Persons.counted(private, choices.unit.column, side.dialect)
-        rows = bounded_rows(side.read(private, people=people), people.count, choices.unit)
+        people = Persons.counted(private, choices.unit.column, known.dialect)
+        rows = bounded_rows(known.read(private, people=people), people.count, choices.unit)
         notes += (Note(TableNote.UNIT, unit=choices.unit.words),)
-        needs_clusters = choices.unit.rows > 1 and side.data.clusters is None
+        needs_clusters = choices.unit.rows > 1 and known.data.clusters is None
         notes += (Note(TableNote.ROWS_OF_A_PERSON),) if needs_clusters else ()
-    design = design_of(side.coder, public)
+    design = design_of(known.coder, public)
     lab_reasons += reasons
     return Problem(
-        *(rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, design),
+        *(rows, known.data, choices, notes, lab_reasons, known.coder, private, known.dialect, design),
         parsed=parsed,
         cluster=cluster if choices.unit is None else None,
         public_table=public if isinstance(public, Table) else None,
@@ -315,6 +318,7 @@ def _prepare_by_formula(
     *,
     schema: Schema | None,
     cluster: Cluster | None,
+    side: Callable[[], PublicSide] | None,
 ) -> Problem:
     """Return the problem of both tables expanded by the formula; the ledger recognises the original table."""
     _check_schema(schema, private, public)
@@ -323,7 +327,7 @@ def _prepare_by_formula(
         raise TypeError("an expansion is learned from public rows")
     inner = _expanded_choices(choices, expansion)
     tables = expansion.table(private), expansion.table(public)
-    problem = prepare(*tables, inner, lab_reasons=lab_reasons, schema=expansion.schema, cluster=cluster)
+    problem = prepare(*tables, inner, lab_reasons=lab_reasons, schema=expansion.schema, cluster=cluster, side=side)
     if problem.coder is None:
         raise ValueError("a problem from tables has a coder")
     full_choices = replace(choices, intercept=expansion.intercept)

@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.elements import cautions
-from pages.elements.session import _known_previews, _public_sides, named_tables, prepared
+from pages.elements.session import _of_named_tables, named_tables, prepared
 from pmtcore.accounting.budgets import Budget, reporting_delta
 from pmtcore.base.messages import PageWords
 from pmtcore.base.numbers import rounded, unbroken
@@ -805,14 +805,24 @@ def test_sessions_share_the_public_side_of_study_tables_and_of_no_others():
     first, second = session(one).problem, session(other).problem
     assert first.public is second.public and first.private is not second.private
     go(go(one, "release"), "explore")
-    previews = dict(_known_previews)
-    assert previews
+    previews, all_findings = (dict(one.values) for one in (_of_named_tables.previews, _of_named_tables.findings))
+    assert previews and all_findings
     go(go(other, "release"), "explore")
-    assert dict(_known_previews) == previews and not session(other).previews
+    assert dict(_of_named_tables.previews.values) == previews and not session(other).own.previews.values
+    assert dict(_of_named_tables.findings.values) == all_findings and not session(other).own.findings.values
     own = [go(go(go(upload(go(page, "data")), "plan"), "release"), "explore") for page in (one, other)]
     assert session(own[0]).problem.public is not session(own[1]).problem.public
-    assert all(remaining is not session(one).problem.public for remaining in _public_sides.values())
-    assert dict(_known_previews) == previews and session(own[0]).previews
+    sides = _of_named_tables.sides.values.values()
+    assert all(remaining.data is not session(one).problem.public for remaining in sides)
+    assert dict(_of_named_tables.previews.values) == previews and session(own[0]).own.previews.values
+    assert dict(_of_named_tables.findings.values) == all_findings and session(own[0]).own.findings.values
+
+
+def test_two_problems_of_a_label_have_one_public_side():
+    """The default penalty depends on the number of private rows; predictions are computed once all the same."""
+    tables = named_tables("demo-labels")
+    one, other = prepared(tables, tables.first), prepared(named_tables("demo-labels"), tables.first)
+    assert one.public is other.public and one.public.lam > 0 and one.private is not other.private
 
 
 def test_a_declared_schema_stays_in_its_session():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import OrderedDict
 from dataclasses import replace
 
 import pytest
@@ -143,7 +142,7 @@ def test_a_preview_is_computed_once(app, monkeypatch):
     real = module.preview
     monkeypatch.setattr(module, "preview", lambda problem, request: asked.append(request) or real(problem, request))
     # Previews of tables opened by name outlive a session: the tests before this one, in this process, have had some.
-    monkeypatch.setattr(module, "_known_previews", OrderedDict())
+    monkeypatch.setattr(module, "_of_named_tables", module._of_own_tables())
     go(app, "release")
     confirmation(app).check().run()
     go(app, "plan")
