@@ -248,6 +248,8 @@ if __name__ == "__main__":
     parser.add_argument("--wire", action="store_true")
     parser.add_argument("--first", action="store_true")
     chosen = parser.parse_args()
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # as the server does; idle threads of a library would count as CPU seconds
     with tempfile.TemporaryDirectory() as place:
         os.environ["PMT_LEDGER"] = str(Path(place) / "ledger.db")
         if chosen.first:

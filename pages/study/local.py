@@ -10,7 +10,6 @@ from pages.elements.live import progress, redrawn, work
 from pages.elements.session import named_tables, session
 from pages.elements.widgets import badge, below_all, chart, curator_may_show, figure_first, on_tables
 from pmtcore.auditing.central_vs_local import CentralVsLocal, papers_local
-from pmtcore.auditing.comparison import rescaled_problem
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import join_names
@@ -94,8 +93,8 @@ def simulation_for(problem: Problem, key: tuple[str, ...], axis: str, epsilon: f
         n = problem.private.n
         sizes = [] if axis == "epsilon" else [n // 16, n // 8, n // 4, n // 2, n]
         epsilons = EPSILONS if axis == "epsilon" else [epsilon]
-        scaled = rescaled_problem(problem, "z")
-        last = (key, CentralVsLocal(scaled, epsilons, TRIALS, 1, sizes=sizes, others=papers_local(scaled.public)))
+        others = papers_local(problem.public)
+        last = (key, CentralVsLocal(problem, epsilons, TRIALS, 1, sizes=sizes, others=others, scale="z"))
         st.session_state["local-run"] = last
     return last[1]
 

@@ -1,11 +1,20 @@
 """Comparison of the central and the local model at equal epsilon on one table, for the lab; it advances in steps."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
 from pmtcore.accounting.budgets import mu_from_epsilon, mu_from_pure_epsilon, reporting_delta
-from pmtcore.auditing.comparison import Cell, SteppedTrials, problem_at, public_errors
+from pmtcore.auditing.comparison import (
+    Cell,
+    Scale,
+    SteppedTrials,
+    check_scale,
+    problem_at,
+    public_errors,
+    rescaled_problem,
+)
 from pmtcore.base.private_rows import Private
 from pmtcore.local import setup
 from pmtcore.methods.baselines import exact_fit
@@ -29,9 +38,11 @@ class CentralVsLocal(SteppedTrials):
         epsilons: positions on the axis of epsilon; a single one where the axis is the number of private rows.
         sizes: numbers of private rows, where these are the axis; the rows are drawn at random.
         others: further local methods at (epsilon, delta) for each report, such as those of :func:`papers_local`.
+        scale: how the columns are rescaled (:func:`rescaled_problem`), for which all rows are read at the first step.
 
     Raises:
-        InputError: a bad epsilon; at a step, more rows than there are or a place that a method refuses.
+        InputError: a bad epsilon, or no public rows to rescale by; at a step, more rows than there are or a place that
+            a method refuses.
     """
 
     per_step = 1
@@ -45,17 +56,26 @@ class CentralVsLocal(SteppedTrials):
         *,
         sizes: Sequence[int] = (),
         others: Sequence[str] = (),
+        scale: Scale = "none",
     ) -> None:
         super().__init__(trials, seed, public_errors(problem.public))
-        self.problem = problem
+        check_scale(scale, problem.public)
+        self._given, self._how = problem, scale
         self._at_rows: dict[int, tuple[Problem, Private[np.ndarray]]] = {}
         places = [(float(n), epsilons[0], n) for n in sizes] or [(e, e, 0) for e in epsilons]
         ids = (recommended_method(problem.public).id, LOCAL, *others)
         self._cells = [self._cell(id, x, epsilon, rows) for x, epsilon, rows in places for id in ids]
 
+    @cached_property
+    def problem(self) -> Problem:
+        """Return the problem in the scale of the comparison; errors are in that scale too."""
+        problem = rescaled_problem(self._given, self._how)
+        self._scale = public_errors(problem.public)
+        return problem
+
     def _cell(self, id: str, x: float, epsilon: float, rows: int) -> Cell:
         """Return the cell of a method at this epsilon on so many rows (0: all), which are read at its first step."""
-        entry, n = method(id), rows or self.problem.private.n
+        entry, n = method(id), rows or self._given.private.n
         mu = mu_from_pure_epsilon(epsilon) if id == LOCAL else mu_from_epsilon(epsilon, reporting_delta(n))
 
         def begin() -> tuple[Mechanism, Private[np.ndarray]]:

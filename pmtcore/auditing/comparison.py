@@ -373,12 +373,10 @@ def rescaled_problem(problem: Problem, scale: Scale) -> Problem:
     Raises:
         InputError: there are no public rows.
     """
-    one_of("scale", scale, ("none", "z", "minmax", "max"))
-    if scale == "none":
-        return problem
     public = problem.public
-    if public.rows is None:
-        raise InputError(AuditMessage.SCALE_NEEDS_ROWS)
+    check_scale(scale, public)
+    if scale == "none" or public.rows is None:
+        return problem
     private, d = problem.private.concatenate(joint_rows).reveal(_LAB), public.d
     shift, width = _affine(np.vstack([private[:, : d + 1], public.rows]), scale, fixed=public.has_intercept)
     if public.family is not GAUSSIAN:  # labels and counts stay what they are
@@ -392,6 +390,16 @@ def rescaled_problem(problem: Problem, scale: Scale) -> Problem:
         notes=problem.notes,
         lab_reasons=(*problem.lab_reasons, Note(LabReason.RESCALED)),
     )
+
+
+def check_scale(how: Scale, public: PublicData) -> None:
+    """Check that columns can be rescaled in this way.
+
+    Raises:
+        InputError: an unknown scale, or no public rows to rescale by.
+    """
+    if one_of("scale", how, ("none", "z", "minmax", "max")) != "none" and public.rows is None:
+        raise InputError(AuditMessage.SCALE_NEEDS_ROWS)
 
 
 def _in_memory(rows: np.ndarray, names: tuple[str, ...]) -> PrivateRows:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pmtcore.auditing.central_vs_local import LOCAL, CentralVsLocal
+from pmtcore.auditing.comparison import rescaled_problem
 from pmtcore.base.messages import InputError
-from pmtcore.base.private_rows import Curator
+from pmtcore.base.private_rows import Curator, PrivateRows
 from pmtcore.tables import named
 from pmtcore.tables.problem import Problem, prepare
 
@@ -28,6 +31,15 @@ def test_the_whole_run(problem: Problem) -> None:
     assert all(far[False, x] < far[True, x] for x in (1.0, 4.0))
     assert run.share == 1.0 and not run.live and not run.step()
     assert CentralVsLocal(problem, [1.0, 4.0], 3, 1).run().summaries().reveal(LAB) == result
+
+
+def test_rescaled_at_the_first_step(problem: Problem) -> None:
+    """Private rows are first read when the run begins; figures are those of tables that were rescaled before it."""
+    unread = PrivateRows(lambda: pytest.fail("a private row was read"), problem.private.n, problem.private.names)
+    assert CentralVsLocal(replace(problem, private=unread), [2.0], 2, 1, scale="z").is_typical
+    result = CentralVsLocal(rescaled_problem(problem, "z"), [2.0], 2, 1).run().summaries().reveal(LAB)
+    assert CentralVsLocal(problem, [2.0], 2, 1, scale="z").run().summaries().reveal(LAB) == result
+    assert CentralVsLocal(problem, [2.0], 2, 1).run().summaries().reveal(LAB) != result
 
 
 def test_stopped_it_keeps_what_is_done(problem: Problem) -> None:

@@ -104,7 +104,6 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
         {"y": at, "text": labels[name], "showarrow": False, "font": {"size": 12}, **place}
         for at, name in enumerate(names)
     ]
-    figure.update_layout(annotations=[*figure.layout.annotations, *above])
     figure.update_yaxes(
         range=[len(names) - 0.5, top],
         categoryorder="array",
@@ -113,18 +112,14 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
         showticklabels=False,
     )
     # A line from top to bottom goes through names: it stands at the marks alone.
-    figure.layout.shapes = [
-        line.update(
-            yref="y",
-            y0=at - marks / 2 / row,
-            y1=at + marks / 2 / row,
-            layer="below",
-            showlegend=bool(shape.showlegend) and at == 0,
-        )
-        for shape in figure.layout.shapes
+    half = marks / 2 / row
+    lines = [shape.to_plotly_json() | {"yref": "y", "layer": "below"} for shape in figure.layout.shapes]
+    shapes = [
+        {**line, "y0": at - half, "y1": at + half, "showlegend": bool(line.get("showlegend")) and at == 0}
+        for line in lines
         for at in range(len(names))
-        for line in [go.layout.Shape(shape)]
     ]
+    figure.update_layout(annotations=[*figure.layout.annotations, *above], shapes=shapes)
     title = len(_axis_title(x).split("<br>"))
     inside, axis = round(row * (len(names) - 0.5 - top)), _TITLE_LINE * title
     finish(figure, x, "", _LEGEND_AND_TICKS + axis + inside, name=_NAME_CHARACTERS)
