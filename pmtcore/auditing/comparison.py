@@ -392,13 +392,13 @@ def rescaled_problem(problem: Problem, scale: Scale) -> Problem:
     )
 
 
-def check_scale(how: Scale, public: PublicData) -> None:
+def check_scale(scale: Scale, public: PublicData) -> None:
     """Check that columns can be rescaled in this way.
 
     Raises:
         InputError: an unknown scale, or no public rows to rescale by.
     """
-    if one_of("scale", how, ("none", "z", "minmax", "max")) != "none" and public.rows is None:
+    if one_of("scale", scale, ("none", "z", "minmax", "max")) != "none" and public.rows is None:
         raise InputError(AuditMessage.SCALE_NEEDS_ROWS)
 
 
