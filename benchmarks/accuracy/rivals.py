@@ -70,10 +70,50 @@ def diffprivlib(
 
 
 def limit(public: PublicData, x: np.ndarray, y: np.ndarray, mu: float, exact: np.ndarray) -> float:
-    """Return the error of one clipped gradient with all of mu at the private fit, with its Hessian and best bound.
+    """Return the root mean square error (Euclidean) of one clipped gradient with all of mu at the private fit.
 
-    Rows are whitened by their own moment, gradients clipped in length, the squared distance is bias and noise together.
-    No Gaussian release of d clipped numbers can do what this one knows; public rows help below it at small budgets.
+    It knows the private Hessian and the bound with the least error. No Gaussian release of d clipped numbers can do
+    what this one knows; public rows help below it at small budgets.
+    """
+    bias, scale = _best_gradient(public, x, y, mu, exact, metric=np.eye(public.d), clipped_slope=False)
+    return float(np.sqrt(np.sum(bias**2) + np.sum(scale**2)))
+
+
+def ideal_root(
+    public: PublicData,
+    x: np.ndarray,
+    y: np.ndarray,
+    mu: float,
+    exact: np.ndarray,
+    *,
+    metric: np.ndarray,
+    trials: int,
+    seed: int,
+) -> np.ndarray:
+    """Return coefficients (trials, d) at which one clipped gradient with all of mu is zero, to first order.
+
+    Like :func:`limit` it knows everything but the private sum, and its bound has the least expected error in the metric
+    (d, d). It takes the slope of the clipped gradient, to which clipped rows contribute nothing: only who knows the
+    private fit can take the whole Hessian there.
+    """
+    bias, scale = _best_gradient(public, x, y, mu, exact, metric=metric, clipped_slope=True)
+    noise = np.random.default_rng(seed).standard_normal((trials, len(exact)))
+    return exact + bias + noise @ scale.T
+
+
+def _best_gradient(
+    public: PublicData,
+    x: np.ndarray,
+    y: np.ndarray,
+    mu: float,
+    exact: np.ndarray,
+    *,
+    metric: np.ndarray,
+    clipped_slope: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bias (d,) of such a step, and the factor (d, d) of its noise; rows are whitened by their own moment.
+
+    The bound is that of 24 whose squared bias and noise together are least.
     """
     n, family = len(y), public.family
     root = np.linalg.cholesky(x.T @ x / n + 1e-12 * np.eye(public.d))
@@ -82,12 +122,18 @@ def limit(public: PublicData, x: np.ndarray, y: np.ndarray, mu: float, exact: np
     residual, slope = y - family.mean(fitted), family.slope(fitted)
     free = np.ones(public.d)
     free[0] = 0.0 if public.has_intercept else 1.0
-    hessian = (x * slope[:, None]).T @ x / n + public.lam * np.diag(free)
-    solve = np.linalg.inv(hessian) @ root  # from whitened gradients to coefficients
     v = z * residual[:, None]
     lengths = np.linalg.norm(v, axis=1)
-    squared_errors = []
+    least, best = np.inf, (np.zeros(public.d), root)
     for bound in np.quantile(lengths, np.append(np.linspace(0.3, 0.98, 12), np.linspace(0.99, 1.0, 12))):
-        lost = v.T @ (1 - length_weights(lengths, bound)) / n
-        squared_errors.append(float(np.sum((solve @ lost) ** 2) + (2 * bound / (mu * n)) ** 2 * np.sum(solve**2)))
-    return float(np.sqrt(min(squared_errors)))
+        weights = slope * (lengths <= bound) if clipped_slope else slope
+        hessian = (x * weights[:, None]).T @ x / n + public.lam * np.diag(free)
+        if np.linalg.matrix_rank(hessian) < public.d:
+            continue
+        solve = np.linalg.inv(hessian) @ root  # from whitened gradients to coefficients
+        bias = -solve @ (v.T @ (1 - length_weights(lengths, bound))) / n
+        scale = 2 * bound / (mu * n) * solve
+        square = float(bias @ metric @ bias + np.sum(scale * (metric @ scale)))
+        if square < least:
+            least, best = square, (bias, scale)
+    return best

@@ -296,6 +296,10 @@ def measured(id: str, one: Draw, mu: float, trials: int, seed: int, values: Mapp
         if theirs is None:
             return {"refused": "PMT_PEERS names no environment"}
         coefficients = theirs
+    elif id == "ideal":
+        coefficients = rivals.ideal_root(
+            one.public, one.x, one.y, mu, one.exact, metric=one.information, trials=trials, seed=seed
+        )
     elif id in ("descent", "preconditioned"):
         coefficients = rivals.descent(one.public, one.x, one.y, mu, trials, seed, id == "preconditioned")
     else:
