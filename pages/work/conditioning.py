@@ -50,10 +50,9 @@ def page(problem: Problem) -> None:
 
     workflow_state.steps("conditioning", problem)
     ends = diagnostics.extreme_directions(problem.public)
-    # Where all figures have one label, only the first line has it, so that a phone has space for names.
-    first, *rest = conditioning_words(shown[-1], diagnostics.scaled_condition_number(problem.public))
-    lines = [f"{badge(label)} {plain(first)}", *map(plain, rest), plain(directions_words(shown[0], *ends))]
-    st.markdown("\n".join(f"- {line}" for line in lines if line))
+    words = conditioning_words(shown[-1], diagnostics.scaled_condition_number(problem.public))
+    st.markdown(f"{badge(label)} {plain(' '.join([*words, directions_words(shown[0], *ends)]))}")
+    # Where all figures have one label, only the sentences have it, so that a phone has space for names.
     for diagnosis, kind in zip(shown, kinds, strict=True):
         metrics(diagnosis, badge(kind) if len(kinds) > 1 else "")
     request = workflow_state.planned(problem)

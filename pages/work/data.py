@@ -21,7 +21,7 @@ from pmtcore.tables.problem import Problem
 
 # Pixels of the picture, whose axis a projector shows too, of the table of columns at most, and of one of its lines.
 _PICTURE = 345
-_TABLE_HEIGHT, _LINE_HEIGHT = 330, 35
+_TABLE_HEIGHT, _LINE_HEIGHT = 353, 35
 
 
 def showcase() -> None:

@@ -78,7 +78,7 @@ def private_words(n: int, unit: Unit | None) -> str:
 
 
 def conditioning_words(diagnosis: Diagnosis, scaled: float = math.nan) -> list[str]:
-    """Say how whitening changes the condition number, and whether noise is still larger in some directions.
+    """Say whether whitening helps, and whether noise is still larger in some directions; the page has the figures.
 
     Args:
         diagnosis: of the rows.
@@ -88,20 +88,26 @@ def conditioning_words(diagnosis: Diagnosis, scaled: float = math.nan) -> list[s
         return [ReportWords.ALL_ROWS_EMPTY.sentence()]
     before = _ratio(diagnosis.before.kappa)
     after = None if diagnosis.after is None else _ratio(diagnosis.after.kappa)
-    first = f"Before whitening: condition number {rounded(before**2)}."
+    sentences = []
     if math.isinf(before):
-        first = ReportWords.NO_LENGTH.sentence()
+        sentences.append(ReportWords.NO_LENGTH.sentence())
     elif before > _ROUND * _ratio(scaled):
-        first = f"{first} Units make most of it: with all columns scaled to one length it is {rounded(scaled)}."
+        sentences.append(
+            "Units make most of the condition number before whitening: with all columns scaled to one length it is "
+            f"{rounded(scaled)}."
+        )
     if diagnosis.after is None or after is None:
-        second = "how far it helps cannot be predicted without the number of rows behind the moment matrix."
+        sentences.append(
+            "How far whitening helps cannot be predicted without the number of rows behind the moment matrix."
+        )
     elif math.isinf(after):
-        second = f"{'no better' if math.isinf(before) else 'some direction has no length at all'}. "
-        second += "Leave one of the collinear columns out, or add a public ridge."
+        worse = "no better" if math.isinf(before) else "some direction has no length at all"
+        remedy = "Leave one of the collinear columns out, or add a public ridge."
+        sentences.append(f"After whitening: {worse}. {remedy}")
     else:
-        second = f"condition number {rounded(diagnosis.after.kappa)}. "
-        second += _harm_words(after) if math.isinf(before) else f"{_gain(before, after)} {_harm_words(after)}"
-    return [first, f"After whitening: {second}"]
+        sentences += [] if math.isinf(before) else [_gain(before, after)]
+        sentences.append(_harm_words(after))
+    return sentences
 
 
 def directions_words(diagnosis: Diagnosis, longest: Direction, shortest: Direction) -> str:
@@ -145,8 +151,8 @@ def _gain(before: float, after: float) -> str:
 
 def _harm_words(after: float) -> str:
     if after <= _ROUND:
-        return "Noise then does about the same harm in every direction."
-    return "Noise still does more harm along the shortest direction; more public rows would help."
+        return "After it, noise does about the same harm in every direction."
+    return "After it, noise still does more harm along the shortest direction; more public rows would help."
 
 
 def truncation_words(diagnosis: Diagnosis, radius: float) -> str:

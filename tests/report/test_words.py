@@ -52,17 +52,17 @@ def diagnosis(before, after=None, norms=(), radius=3.0):
     ("before", "after", "must", "must_not"),
     [
         ([0.01, 20], [0.9, 1.1], ["Whitening helps", "about the same harm"], ["hurts", "worse"]),
-        ([1, 4.21**2], [1, 4.33**2], ["17.7", "18.7", "changes little", "along the shortest"], ["same harm", "helps"]),
+        ([1, 4.21**2], [1, 4.33**2], ["changes little", "along the shortest"], ["same harm", "helps"]),
         ([1, 1.2], [1, 1.2], ["changes little", "about the same harm"], ["hurts", "worse"]),
         ([1, 4], [1, 100], ["worse", "too few public rows", "along the shortest"], ["helps.", "same harm"]),
         ([0, 1], [0, 1], ["no length at all", "public ridge"], ["inf", "nan", "same harm"]),
         ([0, 1], [1, 1.1], ["no length at all", "about the same harm"], ["inf ", "nan"]),
-        ([1, 2], [0, 1], ["number 2", "no length at all", "public ridge"], ["inf", "same harm"]),
+        ([1, 2], [0, 1], ["no length at all", "public ridge"], ["inf", "same harm"]),
         ([0, 1], None, ["cannot be predicted", "no length at all"], ["inf"]),
         ([0, 0], [0, 0], ["row of zeros"], ["collinear", "inf", "nan"]),
-        ([1, 9], None, ["number 9", "cannot be predicted"], ["harm"]),
+        ([1, 9], None, ["cannot be predicted"], ["harm"]),
         ([1, 1e40], [1, 1e40], ["no length at all"], ["e+", "inf"]),
-        ([1e-9, 1], [1, 2.25], ["1e9", "number 2.25"], ["e+"]),
+        ([1e-9, 1], [1, 2.25], ["helps"], ["e+", "number"]),
     ],
 )
 def test_conditioning(before, after, must, must_not):
@@ -90,7 +90,7 @@ def test_the_columns_that_make_a_condition_number_large_are_named():
     assert scaled_condition_number(data) == pytest.approx(spectrum[1] / spectrum[0], rel=0.1)
     for scale, told in ((1.0, False), (1e-4, True)):
         one = words.conditioning_words(diagnosis([1, 1e9]), scale * 1e9)[0]
-        assert ("Units make most of it" in one) == told
+        assert ("Units make most of" in one) == told
     towns = np.column_stack([np.ones(4000), a, rng.integers(0, 4, 4000)[:, None] == [0, 1, 2]]).astype(float)
     columns = (INTERCEPT, "a", "town=n", "town=s", "town=w")
     _, shortest = extreme_directions(public_from_rows(towns, rng.standard_normal(4000), columns, "y"))
