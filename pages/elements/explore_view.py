@@ -157,11 +157,12 @@ def page(view: MomentView) -> None:
             return
         answers(view, fit)
     models(view, fit)
+    another_table()
 
 
 def head(view: MomentView) -> None:
     """Draw the open record, with its download."""
-    left, middle, right = st.columns([5.6, 1.5, 1], vertical_alignment="center")
+    left, middle, right = st.columns([6, 1.5, 1.3], vertical_alignment="center")
     # The button that opened the record is gone, so this line gets the keyboard focus.
     with left, st.container(key="verdict"):
         if st.session_state.pop(FOCUS, False):
@@ -179,8 +180,6 @@ def head(view: MomentView) -> None:
     rows_too = view.with_rows is not None and saved.toggle(**control("explore-complete"))
     moment = view.with_rows if rows_too and view.with_rows is not None else view.moment
     saved.download_button(**control("explore-save"), data=lambda: json.dumps(moment.record.as_dict()))
-    with below_all(middle, "another"):
-        another_table()
     if below_all(right, "close").button(**control("explore-close")):
         st.session_state.pop(_KEY)
         st.rerun()
@@ -248,10 +247,8 @@ def coefficients(view: MomentView, fit: Regression) -> None:
         below(st, "fit").markdown(f"{badge(view.label)} {words}")
     left, right = st.columns([2, 3], gap="medium")
     with left, below(st, "map"):
-        st.markdown(f"**Alone:** correlation with {plain(fit.response)}")
         correlations = neighbours(view, fit, () if drawn is None else list(drawn["coefficient"]))
     with right:
-        st.markdown("**Together:** coefficients of the model, with 95\u00a0% bands")
         if drawn is not None:
             picture = figures.forest(view.moment, fit, drawn, view.modelled)
             sizes = table["coefficient"].map(figures.comparable_steps(view.moment))

@@ -228,6 +228,24 @@ def test_names_stand_above_their_marks(count, ratio):
         assert drawn.layout.height > 30 * count
 
 
+@pytest.mark.parametrize("count", [7, 8])
+def test_a_picture_of_rows_takes_no_room_for_a_legend_that_it_does_not_have(count):
+    """The same rows with one kind of mark are lower by a legend; from eight rows on each takes fewer pixels."""
+    names = [f"x{j}" for j in range(count)]
+
+    def drawn(kinds: int) -> go.Figure:
+        figure = go.Figure()
+        for kind in range(kinds):
+            figure.add_scatter(x=list(range(count)), y=names, mode="markers", name=f"kind {kind}")
+        return style.finish_rows(figure, names, "change of y")
+
+    alone, two = drawn(1), drawn(2)
+    assert two.layout.height - alone.layout.height == 46
+    assert two.layout.legend.tracegroupgap == 0, "groups of a legend are as close as its lines"
+    assert drawn(0).layout.height == alone.layout.height
+    assert round(alone.layout.annotations[0].yshift) == (6 if count < 8 else 4)
+
+
 def test_how_many_trials_are_behind_a_picture():
     """A run that was stopped in its first round says what is there, not the least of it."""
     made = [
@@ -549,7 +567,7 @@ def test_far_spans_are_labelled_in_powers_of_ten(low: float, high: float, powers
     figure = go.Figure().add_scatter(x=[1, 2], y=[low, high])
     log_axis(figure, "y")
     assert (figure.layout.yaxis.exponentformat == "power") is powers
-    assert (figure.layout.yaxis.tickformat == ",~g") is not powers
+    assert (figure.layout.yaxis.tickformat == ",~r") is not powers
     style.log_axis(figure, "x")
     for drawn in (figure, style.finish(figure, "rows", "error")):
         assert drawn.layout.margin.r >= 20, "the last label of the axis is centred at its end"

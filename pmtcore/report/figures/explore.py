@@ -45,7 +45,7 @@ from pmtcore.report.words import private_words
 
 Values = TypeVar("Values", np.ndarray, "pd.Series[float]")
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#AA4499", "#999933")
 _FAR_DISTANCE = 1000  # standard errors beyond which a distance is only called far
 _HIDING_RATIO = 3.0  # width of a band over that by sampling alone from which it hides effects that the rows would show
 _LIMITS = ("low", "high")
@@ -143,7 +143,7 @@ def forest(moment: Moment, fit: Regression, rows: pd.DataFrame, levels: Mapping[
     figure.add_vline(x=0, line={"color": style.QUIET})
     at_the_edge(figure, value, low, high)
     figure.update_layout(showlegend=bool(wide.any()))
-    return style.finish_rows(figure, names, _axis(moment, [fit], levels))
+    return style.finish_rows(figure, names, f"together: {_axis(moment, [fit], levels)}")
 
 
 def _axis(moment: Moment, fits: Collection[Regression], levels: Mapping[str, str] | None) -> str:
@@ -216,7 +216,7 @@ def neighbours(
     figure.add_vline(x=0, line={"color": style.QUIET})
     least, most = min(float(drawn["low"].min()), 0.0), max(float(drawn["high"].max()), 0.0)
     figure.update_xaxes(range=[least - _MARGIN * (most - least), most + _MARGIN * (most - least)])
-    return style.finish_rows(figure, names, f"correlation with {response}"), rows
+    return style.finish_rows(figure, names, f"alone: correlation with {response}"), rows
 
 
 def event(response: str, levels: Mapping[str, str]) -> str:

@@ -30,10 +30,10 @@ _LAST_LABEL_MARGIN = 24  # of the margin beside the last label of a horizontal a
 _LABEL_CHARACTERS = 40  # characters there, as in the report's drawings
 # Characters of a name above its marks, which a phone shows, and pixels of its line.
 _NAME_CHARACTERS, NAME_HEIGHT = 54, 20
-# Pixels of legend and ticks together, and of a line of an axis title.
-_LEGEND_AND_TICKS, _TITLE_LINE = 112, 19
+# Pixels of legend and ticks together, those of a legend, and those of a line of an axis title.
+_LEGEND_AND_TICKS, _LEGEND, _TITLE_LINE = 112, 46, 19
 # Rows from which an axis stands above them, where a laptop shows it with the first rows; and pixels of its ticks.
-_AXIS_ABOVE, _TICK_LINE = 8, 26
+_AXIS_ABOVE, _TICK_LINE = 8, 32
 
 
 # How titles of axes of shares begin: nothing is drawn there below 0 or above 1, bands and margins included.
@@ -54,7 +54,7 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360, *, name: int = 
     figure.update_layout(
         height=height,
         margin={"l": 8, "r": _LAST_LABEL_MARGIN if figure.layout.xaxis.type == "log" else 8, "t": 8, "b": 8},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "title": None},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "title": None, "tracegroupgap": 0},
         hovermode="closest",
         font={"size": 14},
     )
@@ -83,7 +83,7 @@ def _axis_title(text: str) -> str:
     return "<br>".join(escaping.chart(line) for line in lines)
 
 
-def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12) -> go.Figure:
+def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int | None = None) -> go.Figure:
     """Return a finished figure with one row for each name, which stands above its marks: it takes no width from them.
 
     So a picture with long names can be read on a phone too.
@@ -92,8 +92,10 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
         figure: with all its traces, whose vertical places are names.
         names: of the rows, from the top; all of them have a row.
         x: title of the horizontal axis.
-        marks: height in pixels of what is drawn in a row.
+        marks: height in pixels of what is drawn in a row; ``None``: 12, or 8 in many rows.
     """
+    if marks is None:
+        marks = 12 if len(names) < _AXIS_ABOVE else 8
     row = marks + NAME_HEIGHT
     # The name of the first row needs the room that others have between two rows.
     top = -0.5 - NAME_HEIGHT / 2 / row
@@ -122,11 +124,20 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
     figure.update_layout(annotations=[*figure.layout.annotations, *above], shapes=shapes)
     title = len(_axis_title(x).split("<br>"))
     inside, axis = round(row * (len(names) - 0.5 - top)), _TITLE_LINE * title
-    finish(figure, x, "", _LEGEND_AND_TICKS + axis + inside, name=_NAME_CHARACTERS)
+    around = _LEGEND_AND_TICKS - (0 if _has_legend(figure) else _LEGEND)
+    finish(figure, x, "", around + axis + inside, name=_NAME_CHARACTERS)
     if len(names) >= _AXIS_ABOVE:
         figure.update_xaxes(side="top")
         figure.update_layout(legend={"y": 1 + (_TICK_LINE + axis) / inside})
     return figure
+
+
+def _has_legend(figure: go.Figure) -> bool:
+    """Return whether a legend is drawn: Plotly draws one for two lines or more, unless a figure says otherwise."""
+    if figure.layout.showlegend is not None:
+        return bool(figure.layout.showlegend)
+    named = [trace for trace in figure.data if trace.showlegend is not False and trace.x is not None and len(trace.x)]
+    return len(named) > 1 or any(shape.showlegend for shape in figure.layout.shapes)
 
 
 def escaped_figure(figure: go.Figure, name: int = _LABEL_CHARACTERS) -> go.Figure:
@@ -194,7 +205,7 @@ def log_axis(figure: go.Figure, axis: str) -> None:
     numbers = (
         {"exponentformat": "power", "tickfont": {"size": 10}}
         if isinstance(step, int) and step > 1
-        else {"tickformat": ",~g"}
+        else {"tickformat": ",~r"}
     )
     if axis == "x":
         figure.update_layout(margin={"r": _LAST_LABEL_MARGIN})
@@ -227,7 +238,7 @@ _PALETTE = (
     "#CC79A7",
     "#E69F00",
     "#56B4E9",
-    "#882255",
+    "#AA4499",
     "#999933",
     "#44AA99",
     "#A65628",
