@@ -27,17 +27,16 @@ def cited(letter: str) -> str:
     return f"{plain(paper.name)}, [{paper.number}]({paper.link})"
 
 
-def _open(id: str) -> None:
+def open_figure(id: str) -> None:
     """Put the id of the open figure into the address; empty: none."""
     st.query_params.from_dict({"figure": id} if id else {})
     st.session_state.pop("gallery-figure", None)
 
 
 def draw_wall() -> bool:
-    """Draw the title and the cards, or the way back where a figure is open; return whether cards were drawn."""
+    """Draw the title, and the cards where no figure is open; return whether cards were drawn."""
     st.title("Gallery")
     if "figure" in st.query_params or "gallery-run" in st.session_state:
-        st.button(**control("gallery-all"), on_click=_open, args=("",))
         return False
     st.markdown(
         f"{badge(Label.LAB)} The experiments of four papers, recomputed on data of the same kind: what the paper says "
@@ -80,7 +79,7 @@ def _draw(tile: Tile) -> None:
     st.button(
         **control("gallery-open", f"-{tile.id}"),
         label=plain(f"{tile.id} {tile.title}"),
-        on_click=_open,
+        on_click=open_figure,
         args=(tile.id,),
     )
     st.caption(f"Paper {plain(tile.source)}  \n{verdicts}")  # on a line of its own, or a mark loses its count

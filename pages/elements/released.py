@@ -118,7 +118,8 @@ def coefficients(release: Release, remarks: Sequence[str] = ()) -> None:
     units = forest.units(release)
     has_many = len(release.names) > MANY_LEVELS
     # All choices are in one line, so that the axis of the picture is on the first screen.
-    a, b, c, *view_columns = st.columns([5, 3, 2, 4] if has_many else [5, 3, 2], vertical_alignment="bottom")
+    line = st.container(key="pairs-choices") if has_many else st
+    a, b, c, *view_columns = line.columns([5, 3, 2, 4] if has_many else [5, 3, 2], vertical_alignment="bottom")
     id = pick(widgets.below_all(a, "unit"), "coefficients-unit", units, words=lambda id: units[id].short)
     order = pick(
         widgets.below_all(b, "order"), "coefficients-order", forest.ORDERS, "strength" if has_many else "table"

@@ -29,13 +29,20 @@ KEY = "gallery-run"
 
 
 def choose() -> Figure:
-    """Draw the choice of the figure, which the address names; return it."""
+    """Draw the choice of the figure, which the address names, and the way back to all; return the chosen one."""
     ids = [entry.id for entry in figures()]
     stored = next((id for id in ids if load_stored(figure(id))), ids[0])
     start = st.query_params.get("figure", stored)
-    chosen = pick(st, "gallery-figure", ids, start, words=lambda id: f"{id}  {figure(id).title} ({figure(id).source})")
+    left, right = st.columns([5, 1], vertical_alignment="bottom")
+    chosen = pick(left, "gallery-figure", ids, start, words=_words)
+    right.button(**control("gallery-all"), on_click=gallery_wall.open_figure, args=("",))
     st.query_params["figure"] = chosen
     return figure(chosen)
+
+
+def _words(id: str) -> str:
+    """Return a figure's id, its title and its place in the paper."""
+    return f"{id}  {figure(id).title} ({figure(id).source})"
 
 
 def show(chosen: Figure, record: dict[str, object]) -> None:

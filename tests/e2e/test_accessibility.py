@@ -55,3 +55,36 @@ def test_no_serious_finding_after_a_release(page: Page, server: str, theme: str)
         expect(page.get_by_role("heading", name=shown).first).to_be_visible()
         collected += serious(page, f"{name}, released")
     assert not collected
+
+
+# Smallest contrast of a text in a picture with the page behind it; axe does not look at drawings.
+_LEAST_CONTRAST = """() => {
+    const parts = colour => {
+        const [, inside] = colour.match(/\\((?:srgb )?([^)]+)\\)/), all = inside.split(/[ ,\\/]+/).map(Number);
+        const unit = colour.startsWith("color") ? 1 : 255;
+        return [...all.slice(0, 3).map(part => part / unit), all.length > 3 ? all[3] : 1];
+    };
+    const linear = part => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    const light = rgb => 0.2126 * linear(rgb[0]) + 0.7152 * linear(rgb[1]) + 0.0722 * linear(rgb[2]);
+    const behind = parts(getComputedStyle(document.querySelector("[data-testid='stApp']")).backgroundColor);
+    const texts = [...document.querySelectorAll(".js-plotly-plot :is(.xtick, .ytick, .g-xtitle, .g-ytitle) text, "
+        + ".js-plotly-plot .annotation-text, .js-plotly-plot .legendtext")];
+    return texts.map(text => {
+        const [r, g, b, share] = parts(getComputedStyle(text).fill);
+        const drawn = [r, g, b].map((part, at) => part * share + behind[at] * (1 - share));
+        const [low, high] = [light(drawn), light(behind)].sort((a, b) => a - b);
+        return [(high + 0.05) / (low + 0.05), text.textContent];
+    }).sort((a, b) => a[0] - b[0])[0];
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["", "conditioning", "release"])
+def test_text_in_pictures_can_be_read(page: Page, server: str, name: str, theme: str) -> None:
+    """Axes, names above marks and legends have the contrast of text, 4.5 to 1, in both themes."""
+    page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    page.goto(f"{server}/{name}")
+    settled(page)
+    expect(page.locator(".js-plotly-plot .xtick").first).to_be_attached()
+    contrast, text = page.evaluate(_LEAST_CONTRAST)
+    assert contrast >= 4.5, text

@@ -57,7 +57,7 @@ def clouds(cloud: Cloud) -> go.Figure:
     All axes are as long as each other, so that what looks longer is longer; they are longer where so few public rows
     were taken that the whitened cloud does not fit.
     """
-    titles = ("Before, in the two columns", "After whitening, in new directions")
+    titles = ("Before", "After whitening")
     figure = make_subplots(1, 2, horizontal_spacing=0.2)
     around = np.linspace(0, 2 * np.pi, 60)
     for at, (points, public) in enumerate(((cloud.before, cloud.public_before), (cloud.after, cloud.public_after)), 1):
@@ -78,8 +78,6 @@ def clouds(cloud: Cloud) -> go.Figure:
     finish(figure, "", "", 420)
     figure.update_layout(legend={"y": 1.1}, margin={"t": 80})
     few = np.abs(np.vstack([cloud.after, cloud.public_after])).max() > _HALF_AXIS
-    way = {"text": "whitening<br>⟶", "showarrow": False, "font": {"size": 14}}
-    figure.add_annotation(x=0.48, y=0.6, xref="paper", yref="paper", **way)
     half = _LONG_HALF_AXIS if few else _HALF_AXIS
     for at, (anchor, towards) in enumerate((("x", "right"), ("x2", "left")), 1):
         over = {"xref": f"{anchor} domain", "x": 0.5, "yref": "paper", "y": 1.01, "yanchor": "bottom"}
@@ -107,7 +105,8 @@ def solutions(slopes: Solutions) -> go.Figure:
     figure.update_yaxes(range=[low[1], high[1]])
     finer = reach[1] / reach[0]
     scale = f", on a scale {said(finer, 2)} times as fine" if finer >= _FINER else ""
-    return finish(figure, f"first slope{scale}", "second slope", 400)
+    # Room for half of the label at the right end, in large print too.
+    return finish(figure, f"first slope{scale}", "second slope", 400).update_layout(margin={"r": 40})
 
 
 def radii(errors: Radii) -> go.Figure:
@@ -152,7 +151,7 @@ def radii_table(errors: Radii) -> pd.DataFrame:
     )
 
 
-_TONES = ((AFTER, "solid"), (BEFORE, "longdash"), ("#882255", "dashdot"))  # told apart without colour, too
+_TONES = ((AFTER, "solid"), (BEFORE, "longdash"), ("#AA4499", "dashdot"))  # told apart without colour, too
 
 
 def line(drawn: LessonCurve, x: str, y: str, log: str = "xy", *, guess: bool = False) -> go.Figure:
