@@ -148,7 +148,7 @@ def _spending(problem: Problem, request: Request, expected: Preview, prefix: str
         else:
             st.info("A second person agrees to each release of this data set: ask on the Release page.")
         return None
-    if not agreement_given(problem, expected, id, spend_plan.purpose):
+    if not agreement_given(problem, expected, id, spend_plan):
         return None
     state = session()
     if id not in state.releases:

@@ -55,12 +55,14 @@ class SpendPlan:
         purpose: of the release.
         cap: to set with the first spend; ``None``: there is one.
         second: whether a second person has to agree.
+        place: of the ledger, for its user; empty where the spend is in none.
     """
 
     dataset: str = ""
     purpose: str = ""
     cap: float | None = None
     second: bool = False
+    place: str = ""
 
     def release(self, problem: Problem, request: Request, source: NoiseSource, key: str) -> Release:
         """Make the release, with its spend in the ledger if there is a data set.
@@ -156,14 +158,13 @@ def _spend_plan(mu: float) -> SpendPlan | None:
         number_between("cap", cap, *CAP_RANGE)
         if cap < mu:
             raise InputError(f"A release of mu = {rounded(mu)} is beyond this cap. Lower the budget, or raise the cap.")
-        st.caption(f"The spend is written to {plain(displayed_place(ledger))} before a private row is used.")
-        return SpendPlan(name, purpose, cap, account.second)
-    st.caption(plain(f"{balance(account)} Written to {displayed_place(ledger)}."))
+        return SpendPlan(name, purpose, cap, account.second, displayed_place(ledger))
+    st.caption(plain(balance(account)))
     if account.spent:
         total = account.total_with(mu)
         words = f"With the releases before it mu = {rounded(total)} in all. {strength(total).sentence}"
         st.markdown(plain(unbroken(words)))
-    return SpendPlan(name, purpose, second=account.second)
+    return SpendPlan(name, purpose, second=account.second, place=displayed_place(ledger))
 
 
 def displayed_place(ledger: Ledger) -> str:

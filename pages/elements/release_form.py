@@ -5,7 +5,7 @@ import streamlit as st
 from pages.elements import workflow_state
 from pages.elements.controls import control, pick
 from pages.elements.jobs import tell_spent
-from pages.elements.ledger_form import data_set
+from pages.elements.ledger_form import SpendPlan, data_set
 from pages.elements.session import session
 from pages.elements.widgets import badge, chart, deployments, show_error
 from pmtcore.accounting.budgets import only_responses
@@ -108,7 +108,7 @@ def _note(prospect: Preview) -> str:
     return f"Chosen from public figures: {chosen}." if chosen else ""
 
 
-def agreement_given(problem: Problem, prospect: Preview, id: str, purpose: str) -> bool:
+def agreement_given(problem: Problem, prospect: Preview, id: str, where: SpendPlan) -> bool:
     """Draw the confirmation and the button of one request; return whether it was pressed with the box ticked.
 
     The button is never disabled, since a keyboard would skip it while the page responds to the tick. The key of the
@@ -132,7 +132,7 @@ def agreement_given(problem: Problem, prospect: Preview, id: str, purpose: str) 
         elif labels:
             words += plain(f"; modelled is {outcome} against “{labels[1]}”")
         words += ". It cannot be taken back."
-        if not purpose.strip():
+        if not where.purpose.strip():
             words += " No purpose is stated: the report will say so."
     table = "" if tables is None else tables.key
     key = f"sure-{id}-{table}-{prospect.method.id}-{prospect.guarantee.person.mu!r}"
@@ -143,6 +143,8 @@ def agreement_given(problem: Problem, prospect: Preview, id: str, purpose: str) 
     pressed = st.button(name, type="primary", key=f"go-{id}", icon=f":material/{icon}:", width="stretch")
     if pressed and not is_ticked:
         st.warning("Nothing is computed yet: tick the box above first.", icon=":material/check_box:")
+    if where.place:
+        st.caption(f"The spend is written to {plain(where.place)} before a private row is used.")
     return pressed and is_ticked
 
 

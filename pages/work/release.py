@@ -64,12 +64,12 @@ def confirm(problem: Problem, request: Request, expected: Preview, biased: Seque
         jobs.tell_spent()
         ask_for(where, problem, request)
         return
-    if unanswered := sum(one.is_open for one in findings_of_tables()):
-        words = f"{plural(unanswered, 'open question')} on Data"
-        st.page_link("pages/work/data.py", label=words, icon=":material/warning:")
-    if biased:
-        st.caption(f":material/warning: {plural(len(biased), 'warning')} about bias at the foot of this page.")
-    pressed = form.agreement_given(problem, expected, id, where.purpose)
+    # One line, so that the button is on the first screen; the warnings themselves follow below the form.
+    counts = sum(one.is_open for one in findings_of_tables()), len(biased)
+    counted = [plural(n, name) for n, name in zip(counts, ("open question", "warning"), strict=True) if n]
+    if counted:
+        st.page_link("pages/work/data.py", label=f"{', '.join(counted)} on Data", icon=":material/warning:")
+    pressed = form.agreement_given(problem, expected, id, where)
     source = noise_source()
     if pressed:
         run(problem, request, where, source=source, id=id)
@@ -129,8 +129,6 @@ def page(problem: Problem) -> None:
         with wide:
             # Over two columns: the longest name of a method is read to its end.
             chosen = form.method_choice(problem.public)
-            if chosen != "joint-moment":
-                st.markdown(PageWords.ONE_REGRESSION.sentence())
             left, middle = st.columns([5, 6], gap="medium")
         with left:
             inputs = ask(problem, chosen)
@@ -142,6 +140,8 @@ def page(problem: Problem) -> None:
                 form.cost(inputs[1], problem.private.n)
             with right:
                 confirm(problem, *inputs, biased)
+    if chosen != "joint-moment":
+        st.caption(PageWords.ONE_REGRESSION.sentence())
     st.caption(PageWords.REHEARSAL.sentence() if state.is_study else PageWords.RELEASE_SPENDS.sentence())
     cautions.draw_cautions(problem, biased)
     if inputs is not None:
