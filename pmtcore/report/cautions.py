@@ -55,7 +55,7 @@ def filled_gaps(problem: Problem, public: Table | MomentTable) -> str:
     for one in coder.features:  # a cell that cannot be read is a gap too
         cells = public.column(one.name).combine_chunks()
         missing[one.name] = int(np.sum(one.encode(cells, coder.decimal)[1].missing))
-        median = date_of_day(one.fill) if one.name in dates else rounded(one.fill)
+        median = date_of_day(one.fill) if one.name in dates else f"{one.fill:g}"
         values[one.name] = repr(references[one.name]) if one.name in references else f"its public median, {median}"
     # Texts that are no gap elsewhere are named.
     unread = [

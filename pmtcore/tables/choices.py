@@ -210,19 +210,37 @@ class Choices:
         return self.lam is None and self.family != GAUSSIAN.id
 
     def still_changed(self, before: Choices, after: Choices) -> bool:
-        """Return whether every field that differs between ``before`` and ``after`` differs here from ``before`` too."""
-        changed = [name for name, value in vars(before).items() if vars(after)[name] != value]
-        return all(vars(self)[name] != vars(before)[name] for name in changed)
+        """Return whether every choice that differs between ``before`` and ``after`` differs here from ``before`` too.
+
+        A choice is a field, or the entry of a column in a field that has one for each column.
+        """
+        old, new, current = (choices._by_place() for choices in (before, after, self))
+        return all(current.get(at) != old.get(at) for at in old | new if old.get(at) != new.get(at))
 
     def without_change(self, before: Choices, after: Choices) -> Choices | None:
-        """Return these choices with one change undone; ``None`` where later changes altered its fields or need it."""
-        changed = [name for name, value in vars(before).items() if vars(after)[name] != value]
-        if any(vars(self)[name] != vars(after)[name] for name in changed):
+        """Return these choices with one change undone; ``None`` where later changes altered the same or need it."""
+        old, new, current = (choices._by_place() for choices in (before, after, self))
+        changed = {at: old.get(at) for at in old | new if old.get(at) != new.get(at)}
+        if any(current.get(at) != new.get(at) for at in changed):
             return None
+        fields: dict[str, Any] = {name: {} for name, value in vars(self).items() if isinstance(value, Mapping)}
+        for (name, column), value in (current | changed).items():
+            if column is None:
+                fields[name] = value
+            elif value is not None:
+                fields[name][column] = value
         try:
-            return replace(self, **{name: vars(before)[name] for name in changed})
+            return replace(self, **fields)
         except InputError:  # later choices are incompatible without the change
             return None
+
+    def _by_place(self) -> dict[tuple[str, str | None], Any]:
+        """Return the choices by field, and by column where a field has an entry for each; no entry is ``None``."""
+        return {
+            (name, column): one
+            for name, value in vars(self).items()
+            for column, one in (value.items() if isinstance(value, Mapping) else [(None, value)])
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields; :meth:`from_dict` reads them back. Later fields are left out at their default."""

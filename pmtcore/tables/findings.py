@@ -22,7 +22,6 @@ from pmtcore.base.messages import (
     kind_of,
     quoted_names,
 )
-from pmtcore.base.numbers import rounded
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, LOGISTIC, POISSON
 from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
@@ -370,7 +369,7 @@ def _read_code_as_missing(name: str, code: float, numbers: np.ndarray, choices: 
     text, others = f"{code:.15g}", numbers[np.isfinite(numbers) & (numbers != code)]
     changes = declared(CODED, text)
     repair = Repair(RepairLabel.AS_MISSING.sentence(label=text, column=name), changes)
-    median = rounded(float(np.median(others)))
+    median = f"{np.median(others):g}"
     filled = Repair(
         RepairLabel.AS_MISSING_FILLED.sentence(label=text, column=name, value=median),
         {**changes, "missing": "public-median"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import weakref
 from dataclasses import fields, replace
 
@@ -261,6 +262,26 @@ def test_each_repair_is_taken_back_by_itself(app):
     one = app.session_state["second_moment"].choices
     assert one not in (before, after) and not app.exception
     assert [b.label for b in app.button if str(b.key).startswith("undo")] == [f"Undo “{pressed[1]}”"]
+
+
+def test_repairs_of_several_columns_are_taken_back_in_any_order(app):
+    """The first of two that changed the same kind of choice, each for its own column; fills are written in full."""
+    rng = np.random.default_rng(1)
+    years = [*range(1951, 2001)] * 8
+    frame = pd.DataFrame({"a": years, "b": rng.permutation(years), "y": rng.normal(size=400)}).astype(float)
+    for name in ("a", "b"):
+        frame.loc[rng.choice(400, 40, replace=False), name] = -999.0
+    upload(app, frame.to_csv(index=False).encode(), frame.tail(160).to_csv(index=False).encode())
+    pressed = [f"Read -999 in '{name}' as missing" for name in ("a", "b")]
+    for label in pressed:
+        next(button for button in app.button if button.label == label).click().run()
+    assert app.session_state["second_moment"].choices.kinds == {"a": "coded", "b": "coded"}
+    app.button(key="undo-0").click().run()
+    choices = app.session_state["second_moment"].choices
+    assert choices.kinds == {"b": "coded"} and dict(choices.levels) == {"b": ("-999",)} and not app.exception
+    assert [b.label for b in app.button if str(b.key).startswith("undo")] == [f"Undo “{pressed[1]}”"]
+    (fill,) = (button.label for button in app.button if button.label.startswith("Read -999 as missing, and fill"))
+    assert re.search(r"'a' with (19|20)\d\d(\.5)?\)", fill), "a year is not rounded to tens"
 
 
 def test_two_files_are_exchanged_by_one_click(app):
