@@ -254,7 +254,8 @@ def coefficients(view: MomentView, fit: Regression) -> None:
             sizes = table["coefficient"].map(figures.comparable_steps(view.moment))
             with_sizes = table.assign(**{"step of the picture": sizes})
             chart(picture, "explore", "Coefficients with 95 % bands", with_sizes, label=view.label)
-            st.caption(plain(figures.picture_words(view.moment, fit, bases, correction)))
+            remarks = figures.picture_words(view.moment, fit, bases, correction)
+            st.caption("\n".join(f"* {plain(words)}" for words in remarks))
         else:
             frame(table, "Coefficients with 95 % bands")
     title = f"{badge(view.label)} Correlations with {plain(fit.response)}"

@@ -125,9 +125,19 @@ def p_value(p: float) -> str:
     """Write a p-value with three significant digits, never as zero.
 
     >>> p_value(0.03121), p_value(2e-7), p_value(0.0), p_value(float("nan"))
-    ('0.0312', '2e-7', 'less than 1e-12', 'unknown')
+    ('0.0312', '2e-7', '< 1e-12', 'unknown')
     """
-    return f"less than {power_of_ten(_LEAST_P_VALUE)}" if p < _LEAST_P_VALUE else rounded(p)
+    return f"< {power_of_ten(_LEAST_P_VALUE)}" if p < _LEAST_P_VALUE else rounded(p)
+
+
+def p_equation(p: float | str) -> str:
+    """Return a p-value, or the text of one, after its symbol.
+
+    >>> p_equation(0.03121), p_equation(0.0)
+    ('p = 0.0312', 'p < 1e-12')
+    """
+    text = p if isinstance(p, str) else p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def power_of_ten(delta: float) -> str:

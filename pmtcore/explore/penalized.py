@@ -137,7 +137,7 @@ def best_subsets(fit: Regression) -> list[Subset]:
     state, response, features, free = fit.state, fit.fit.response, fit.fit.features, fit.free
     choice = [j for j in features if j not in free]
     if len(choice) > _MOST_SUBSET_FEATURES:
-        raise InputError(ExploreMessage.TOO_MANY_SUBSETS, limit=_MOST_SUBSET_FEATURES)
+        raise InputError(ExploreMessage.TOO_MANY_SUBSETS, limit=_MOST_SUBSET_FEATURES, count=len(choice))
     subsets = []
     for size in range(len(choice) + 1):
         tried = [((*free, *some), _residual_sum(state, response, some, free)) for some in combinations(choice, size)]

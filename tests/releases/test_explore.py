@@ -618,7 +618,7 @@ def test_levels_of_a_column_are_tested_together():
     assert list(tests["column"]) == ["age", "town", "sex"]
     assert figures.together_words(tests).startswith("All effects of a column together, against none: town (p")
     row = tests.to_dict("records")[1]
-    expected = {"column": "town", "effects": 2, "F": 4.5, "df": "7.5", "p": "less than 1e-12"}
+    expected = {"column": "town", "effects": 2, "F": 4.5, "df": "7.5", "p": "< 1e-12"}
     assert row == expected, "a p-value is never zero"
 
 
@@ -777,6 +777,18 @@ def test_names_stand_at_the_ends_of_a_path(levels):
     values = np.concatenate([np.asarray(trace.y) for trace in drawn.data])
     assert np.all(np.diff(places) > 0.04 * (np.nanmax(values) - np.nanmin(values)))
     assert figures.has_bands(levels, path) == any(trace.fill for trace in drawn.data)
+
+
+def test_models_side_by_side_have_one_row_for_each_column(levels, monkeypatch):
+    """Of many effects the clearest in either model, the same in both; the table has all."""
+    monkeypatch.setattr("pmtcore.report.rows.MANY", 2)
+    large = levels.regress(response="y", features=["a", "town=0", "town=1", "town=2"])
+    small = levels.regress(response="y", features=["town=0", "town=1", "town=2"])
+    picture, table = figures.side_by_side({"large": large, "small": small}, levels)
+    rows = list(picture.layout.yaxis.categoryarray)
+    assert len(rows) == 2 and rows[0] == "a" and re.fullmatch(r"town=\d \(clearest of 3 effects\)", rows[1])
+    assert [list(trace.y) for trace in picture.data] == [rows, rows[1:]]
+    assert len(table) == len(large.names) + len(small.names)
 
 
 def test_pictures_of_a_label_name_the_level_that_counts_as_1(levels):

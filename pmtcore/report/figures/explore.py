@@ -13,7 +13,7 @@ from pmtcore.base import escaping
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import ExploreWords, quoted_names
 from pmtcore.base.numbers import join_names as english
-from pmtcore.base.numbers import p_value, percent, plural, power_of_ten, with_equal_decimals
+from pmtcore.base.numbers import p_equation, p_value, percent, plural, power_of_ten, with_equal_decimals
 from pmtcore.base.numbers import rounded as said
 from pmtcore.base.results import KNOWN_DOF, WaldTest, denominator_dof
 from pmtcore.explore.confirm import ConfirmedModel
@@ -298,7 +298,7 @@ def bands_words(moment: Moment, correction: str) -> str:
     return " ".join([*words, assumptions(moment)])
 
 
-def picture_words(moment: Moment, fit: Regression, bases: Mapping[str, str], correction: str) -> str:
+def picture_words(moment: Moment, fit: Regression, bases: Mapping[str, str], correction: str) -> list[str]:
     """Say what the picture of the coefficients draws, what levels are compared with, and what its bands assume.
 
     Args:
@@ -316,7 +316,7 @@ def picture_words(moment: Moment, fit: Regression, bases: Mapping[str, str], cor
         bands_words(moment, correction),
         ExploreWords.PICTURE_UNITS.sentence() if any(each != 1 for each in scales.values()) else "",
     ]
-    return " ".join(filter(None, sentences))
+    return [words for words in sentences if words]
 
 
 def example_words(
@@ -441,7 +441,7 @@ def nested_words(fits: Mapping[str, Regression]) -> str:
         return ""
     joint = large.test(more)
     kind = ExploreWords.ONE_MORE_IS_ZERO if len(more) == 1 else ExploreWords.MORE_ARE_ZERO
-    figures = {"value": f_words(joint), "p": p_value(joint.pvalue)}
+    figures = {"value": f_words(joint), "p": p_equation(joint.pvalue)}
     return kind.sentence(name=f"{name[:1].upper()}{name[1:]}", count=len(more), names=english(more), **figures)
 
 
@@ -475,7 +475,8 @@ def side_by_side(
 ) -> tuple[go.Figure, pd.DataFrame]:
     """Draw coefficients of pinned models: one colour, one mark and one line each.
 
-    They are in the unit of :func:`forest`, those of several responses in standard deviations of these.
+    They are in the unit of :func:`forest`, those of several responses in standard deviations of these. Of many, each
+    column has the effect that is clearest in some model.
 
     Args:
         fits: the models by name.
@@ -485,28 +486,38 @@ def side_by_side(
     marks = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star", "triangle-down")
     figure, tables, by = go.Figure(), [], comparable_steps(moment)
     several = len({fit.response for fit in fits.values()}) > 1
-    for at, (name, fit) in enumerate(fits.items()):
+    clear: dict[str, float] = {}
+    parts = {}
+    for name, fit in fits.items():
         unit = by[fit.response] or 1.0 if several else 1.0
         with_noise = table(fit, "none", 1)
         scales = {column: step / unit for column, step in in_steps(moment, fit).items()}
         rows = with_noise[with_noise["coefficient"].isin(list(scales))]
-        scale = rows["coefficient"].map(scales).to_numpy(dtype=float)
+        parts[name] = (
+            rows[["value", *_LIMITS]].mul(rows["coefficient"].map(scales), axis=0).set_axis(rows["coefficient"])
+        )
+        for effect, one in zip(parts[name].index, clarity(*parts[name].to_numpy(dtype=float).T), strict=True):
+            clear[effect] = max(one, clear.get(effect, 0.0))
+        tables.append(with_noise[["coefficient", "value", "low", "high"]].assign(model=name))
+    effects = list(clear)
+    drawn = {effects[at]: row for at, row in few(effects, np.array(list(clear.values())))} if effects else {}
+    for at, (name, part) in enumerate(parts.items()):
+        rows = part[part.index.isin(list(drawn))]
         figure.add_scatter(
-            x=rows["value"] * scale,
-            y=rows["coefficient"],
-            error_x={"type": "data", "array": (rows["high"] - rows["low"]) / 2 * scale},
+            x=rows["value"],
+            y=[drawn[effect] for effect in rows.index],
+            error_x={"type": "data", "array": (rows["high"] - rows["low"]) / 2},
             mode="markers",
             orientation="h",
             offsetgroup=str(at),
             name=name,
             marker={"color": COLOURS[at % len(COLOURS)], "symbol": marks[at % len(marks)], "size": 9},
         )
-        tables.append(with_noise[["coefficient", "value", "low", "high"]].assign(model=name))
     figure.add_vline(x=0, line={"color": style.QUIET})
     figure.update_layout(scattermode="group")
     joined = pd.concat(tables, ignore_index=True)
-    names = list(dict.fromkeys(name for trace in figure.data for name in trace.y))
-    return style.finish_rows(figure, names, _axis(moment, fits.values(), levels), _LINE_SPACING * len(fits)), joined
+    title = _axis(moment, fits.values(), levels)
+    return style.finish_rows(figure, list(drawn.values()), title, _LINE_SPACING * len(fits)), joined
 
 
 def regression_table(fits: Mapping[str, Regression]) -> pd.DataFrame:
@@ -559,7 +570,7 @@ def joint_test_words(fit: Regression, names: Sequence[str], moment: Moment) -> s
         for part in ([column] if len(chosen) == len(levels[column]) else chosen)
     ]
     words = ExploreWords.TESTED.sentence(
-        count=len(names), names=english(sentences), value=f_words(joint), p=p_value(joint.pvalue)
+        count=len(names), names=english(sentences), value=f_words(joint), p=p_equation(joint.pvalue)
     )
     return f"{words} {freedom_words(joint, moment, fit)}".strip()
 
@@ -571,7 +582,7 @@ def together_words(tests: pd.DataFrame) -> str:
         tests: of :func:`factor_tests`.
     """
     rows = tests[tests["effects"] > 1]
-    described = [f"{column} (p = {p})" for column, p in zip(rows["column"], rows["p"], strict=True)]
+    described = [f"{column} ({p_equation(p)})" for column, p in zip(rows["column"], rows["p"], strict=True)]
     return f"All effects of a column together, against none: {english(described)}." if described else ""
 
 
