@@ -179,13 +179,13 @@ def open_figure() -> None:
     if KEY in st.session_state:
         redrawn(live, 0.2)
     else:
-        start(current)
         result = st.session_state.get(f"gallery-last-{current.id}") or load_stored(current)
         if result is None:
             st.info(pictures.wanting_words(current), icon=":material/info:")
             st.markdown(f"What the paper says: {plain(current.claim or 'no sentence about this figure by itself.')}")
         else:
             show(current, result)
+        start(current)
 
 
 if not gallery_wall.draw_wall():

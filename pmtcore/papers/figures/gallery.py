@@ -27,9 +27,9 @@ from pmtcore.tables import named
 
 _COLOURS = ("#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#AA4477", "#44AA99", "#777777", "#6F5FC7", "#999933")
 _DASHES = ("solid", "dash", "dot", "dashdot")
-# Pixels of a picture whose legend has so many lines, and of each more: two or three share a row of 23 pixels, and a
+# Pixels of a picture whose legend has so many lines, and of each more: two or three share a row of 19 pixels, and a
 # legend scrolls where it would take half of the picture.
-_HEIGHT, _LINES, _PER_LINE = 460, 12, 16
+_HEIGHT, _LINES, _PER_LINE = 420, 12, 8
 
 
 def picture(figure: Figure, record: Mapping[str, Any]) -> go.Figure:

@@ -39,7 +39,7 @@ _PANELS_PER_ROW, _PANEL, _LEVELS, _PANEL_TITLE, _LEVEL_NAME = 2, 185, 8, 50, 22
 _PARTS = ("privacy", "sampling", "truncation")
 _LIMITS = ("low (95 %)", "high (95 %)")
 # Rows up to which each has more air: with more of them the axis would be below the first screen.
-_ROWS_WIDELY_SPACED = 9
+_ROWS_WIDELY_SPACED = 7
 # Background of a white number at the edge, which covers the band below it in either theme.
 _EDGE_LABEL_BACKGROUND = "#5a616b"
 

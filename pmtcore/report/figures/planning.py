@@ -23,8 +23,8 @@ _SMALLEST_MULTIPLE, _LARGEST_MULTIPLE = 0.7, 5.0
 _BUDGET_AXIS = (LADDER[0] / 1.1, LADDER[-1] * 1.1)
 # Mark behind a method in the legend whose half-widths omit a part of the error.
 _INCOMPLETE_MARK = " *"
-# Pixels above the picture: five lines of a legend.
-_LEGEND = 100
+# Pixels below the picture: four lines of a legend.
+_LEGEND = 84
 # Pixels of an entry there, as the longest title needs up to its comma: a phone has one a line, wide screens two.
 _LEGEND_ENTRY = 145
 # Columns of the table beside the picture, by their names in a plan's records.
@@ -88,7 +88,7 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None, 
         figure.update_yaxes(range=[math.log10(end) for end in heights])
     log_axis(figure, "y")
     figure.update_yaxes(dtick="D2")
-    figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}", 400)
+    figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}", 384)
     legend = {"font": {"size": 11}, "entrywidth": _LEGEND_ENTRY, "entrywidthmode": "pixels"}
     # Below the axis: on a phone the lines come before their names.
     return figure.update_layout(

@@ -32,8 +32,9 @@ _LABEL_CHARACTERS = 40  # characters there, as in the report's drawings
 _NAME_CHARACTERS, NAME_HEIGHT = 54, 20
 # Pixels of legend and ticks together, those of a legend, and those of a line of an axis title.
 _LEGEND_AND_TICKS, _LEGEND, _TITLE_LINE = 112, 46, 19
-# Rows from which an axis stands above them, where a laptop shows it with the first rows; and pixels of its ticks.
-_AXIS_ABOVE, _TICK_LINE = 8, 32
+# Rows from which an axis stands above them, where a laptop shows it with the first rows; pixels of its ticks, and those
+# that are free below the rows then.
+_AXIS_ABOVE, _TICK_LINE, _FREE_BELOW = 8, 38, 20
 
 
 # How titles of axes of shares begin: nothing is drawn there below 0 or above 1, bands and margins included.
@@ -125,6 +126,7 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int | No
     title = len(_axis_title(x).split("<br>"))
     inside, axis = round(row * (len(names) - 0.5 - top)), _TITLE_LINE * title
     around = _LEGEND_AND_TICKS - (0 if _has_legend(figure) else _LEGEND)
+    around -= _FREE_BELOW if len(names) >= _AXIS_ABOVE else 0
     finish(figure, x, "", around + axis + inside, name=_NAME_CHARACTERS)
     if len(names) >= _AXIS_ABOVE:
         figure.update_xaxes(side="top")
