@@ -35,6 +35,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import multiprocessing
 import os
 import resource
 import shutil
@@ -146,7 +147,35 @@ def in_threads(release: Callable[[], Any], many: list[int], repeat: int) -> dict
             figures[f"{name}, {count} threads"] = float(value)
     threads.set_threads(None)
     figures["wall ratio"] = figures[f"wall, {many[0]} threads"] / figures[f"wall, {many[-1]} threads"]
+    figures["in processes"] = processes_ratio(release, many[-1], repeat)
     return figures
+
+
+def processes_ratio(release: Callable[[], Any], many: int, repeat: int) -> float:
+    """Return how many releases as many processes make in the time of one release of one process.
+
+    The processes share nothing but the machine, so threads cannot gain more than this on it.
+    """
+
+    def wall(processes: int) -> float:
+        barrier, spent = context.Barrier(processes), context.SimpleQueue()
+
+        def work() -> None:
+            release()
+            barrier.wait()
+            start = time.perf_counter()
+            release()
+            spent.put(time.perf_counter() - start)
+
+        workers = [context.Process(target=work) for _ in range(processes)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return max(spent.get() for _ in workers)
+
+    context = multiprocessing.get_context("fork")
+    return float(many * np.median([wall(1) for _ in range(repeat)]) / np.median([wall(many) for _ in range(repeat)]))
 
 
 USAGE = """
@@ -400,6 +429,7 @@ TABLES = {
         "wall, 1 threads",
         "wall, 2 threads",
         "wall ratio",
+        "in processes",
         "calling thread, 2 threads",
         "CPU, 2 threads",
     ),

@@ -1,7 +1,8 @@
 """The command line: ``second-moment COMMAND``, or ``python -m pmtcore COMMAND``; all the application does, headless.
 
 Exit status 0; 2 for a wrong call or bad input, 3 where the ledger's cap refuses a spend, 70 for an error of the program
-itself, which quotes nothing, 130 after Ctrl-C; one line on standard error and no traceback. ``--json`` prints one JSON
+itself, which quotes nothing, 130 after Ctrl-C; one line on standard error and no traceback. With ``--verbose`` or
+PMT_DEBUG the lines of code that an error of the program comes from stand above it. ``--json`` prints one JSON
 object; without it, text for people.
 """
 
@@ -9,6 +10,7 @@ import argparse
 import errno
 import os
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -44,8 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CapError as error:
         return _complain(f"{error}{how_to_print}", CAP_REACHED)
     except InputError as error:
-        if error.by_program and os.environ.get("PMT_DEBUG"):
-            raise
+        if error.by_program and (verbose or os.environ.get("PMT_DEBUG")):
+            _print_places(error)
         if error.kind is TableMessage.TARGET_IS_TEXT:
             error.add(CommandMessage.FAMILY_OPTION.sentence())
         return _complain(f"{error}{how_to_print}", INTERNAL if error.by_program else BAD_INPUT)
@@ -60,10 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as stop:
         return _complain(f"{stop}{how_to_print}" if str(stop) else f"Stopped.{how_to_print}", STOPPED)
     except (Exception, MemoryError) as error:
-        if verbose or os.environ.get("PMT_DEBUG"):
-            raise
-        shown = f"an error of the program itself ({type(error).__name__}); PMT_DEBUG=1 shows where.{how_to_print}"
-        return _complain(shown, INTERNAL)
+        shows = verbose or os.environ.get("PMT_DEBUG")
+        if shows:
+            _print_places(error)
+        hint = "" if shows else "; PMT_DEBUG=1 shows where"
+        return _complain(f"an error of the program itself ({type(error).__name__}){hint}.{how_to_print}", INTERNAL)
     return OK
 
 
@@ -125,6 +128,18 @@ def _give_up_printing() -> None:
     """Drop the rest of the output: otherwise the interpreter tries to write it again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _print_places(error: BaseException) -> None:
+    """Print where an error and its causes come from, without their texts, which may quote a private cell."""
+    cause: BaseException | None = error
+    while cause is not None:
+        frames = "".join(traceback.format_tb(cause.__traceback__))
+        with suppress(OSError, ValueError):
+            print(
+                f"{frames}{type(cause).__name__}; its text is not printed, since it may quote a cell", file=sys.stderr
+            )
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
 
 
 def _complain(sentence: str, status: int = BAD_INPUT) -> int:

@@ -16,6 +16,7 @@ import pmtcore
 from pmtcore.cli import main as command_line
 from pmtcore.cli.main import BAD_INPUT, CAP_REACHED, INTERNAL, OK, main
 from pmtcore.cli.parser import parser
+from pmtcore.mechanisms.quantized_rows import Quantizer
 from tests.ledger.test_log import table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,6 +83,28 @@ def test_statuses(files, monkeypatch, capsys):
     monkeypatch.setattr(command_line, "_run", lambda _: 1 / 0)
     assert main(["methods"]) == INTERNAL
     assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shown_by", ["--verbose", "PMT_DEBUG"])
+def test_an_error_of_the_program_shows_its_place_and_no_cell(files, monkeypatch, capsys, shown_by):
+    """An error in a pass may quote cells in its text and in those of its causes: lines of code are printed alone."""
+
+    def pass_over_rows(_, features, response):
+        try:
+            raise ValueError(f"secret {features[0].tolist()}")
+        except ValueError as cause:
+            raise FloatingPointError(f"secret {response[0]}") from cause
+
+    monkeypatch.setattr(Quantizer, "__call__", pass_over_rows)
+    arguments = ["release", *files, "--target", "y", "--method", "joint-pmt", "--mu", "1"]
+    if shown_by == "PMT_DEBUG":
+        monkeypatch.setenv("PMT_DEBUG", "1")
+    else:
+        arguments.append(shown_by)
+    assert main(arguments) == INTERNAL
+    error = capsys.readouterr().err
+    assert "pass_over_rows" in error and "FloatingPointError" in error
+    assert not re.search(r"secret \[|secret -?\d", error)
 
 
 @pytest.mark.parametrize(
