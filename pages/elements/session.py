@@ -227,7 +227,7 @@ class Session:
     def set_choices(self, choices: Choices) -> None:
         """Set the choices; what was prepared with others is dropped.
 
-        No other method writes ``choices``, since :meth:`choose` prepares a problem only where they differ.
+        No other method writes ``choices``, since :meth:`problem_for` prepares a problem only where they differ.
         """
         self.choices, self.problem = choices, None
         self._drop()

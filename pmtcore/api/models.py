@@ -275,7 +275,7 @@ class PrivateModel(Parametrized, Reported):
 
         Raises:
             InputError: what is wrong and what to do; LedgerError where the ledger refuses, and then nothing was
-            released.
+                released.
         """
         if not frames.is_table(public):
             raise InputError(FaceMessage.FIT_FORM)

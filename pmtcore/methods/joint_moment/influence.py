@@ -138,7 +138,7 @@ class Influence(ABC):
         return np.zeros(len(matrices)), np.zeros(len(matrices))
 
     def freedom(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return degrees of freedom (q,) behind the diagonal of :meth:`spread`: at most a quarter of the rows."""
+        """Return degrees of freedom (q,) of the diagonal of :meth:`second_moments`: at most a quarter of the rows."""
         return np.full(len(a), max(self.m, 1) / 4)
 
 
