@@ -392,15 +392,15 @@ def _is_named(table: Table, word: str, other: str) -> bool:
     return word in name and other not in name
 
 
-def _most_similar_first(missing: Sequence[str], present: Sequence[str]) -> list[str]:
-    """Return the present columns, by decreasing similarity of their names to those of missing ones."""
+def _no_column(kind: TableMessage, missing: Sequence[str], present: Sequence[str]) -> InputError:
+    """Return the error of missing columns, which lists those present, the most similar names first."""
     from difflib import SequenceMatcher  # noqa: PLC0415  # only an error needs it
 
     similarity = {
         name: max((SequenceMatcher(None, name.casefold(), other.casefold()).ratio() for other in missing), default=0.0)
         for name in present
     }
-    return sorted(present, key=lambda name: -similarity[name])
+    return InputError(kind, columns=missing, present=sorted(present, key=lambda name: -similarity[name]))
 
 
 def _check_public_rows(public: Table | MomentTable, public_rows: int | None) -> None:
@@ -421,9 +421,7 @@ def _check_declared(choices: Choices, public: Table | MomentTable) -> None:
     """
     declared = dict.fromkeys((*choices.kinds, *choices.levels))
     if unknown := [name for name in declared if name not in (*public.columns, choices.target)]:
-        raise InputError(
-            TableMessage.DECLARED_NOWHERE, columns=unknown, present=_most_similar_first(unknown, public.columns)
-        )
+        raise _no_column(TableMessage.DECLARED_NOWHERE, unknown, public.columns)
 
 
 def _check_schema(schema: Schema | None, private: Table, public: Table | MomentTable) -> None:
@@ -434,9 +432,7 @@ def _check_schema(schema: Schema | None, private: Table, public: Table | MomentT
     """
     present = (*public.columns, *private.columns)
     if unknown := [one.name for one in schema.columns if one.name not in present] if schema else []:
-        raise InputError(
-            TableMessage.SCHEMA_NOWHERE, columns=unknown, present=_most_similar_first(unknown, public.columns)
-        )
+        raise _no_column(TableMessage.SCHEMA_NOWHERE, unknown, public.columns)
 
 
 def _lab_reasons(private: Table, choices: Choices, dialect: Dialect) -> tuple[str, ...]:
@@ -500,7 +496,7 @@ def prepare_public(public: Table | MomentTable, choices: Choices, public_rows: i
     names = [name for name in public.columns if name not in (choices.target, *choices.non_features)]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
-        raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=missing, present=_most_similar_first(missing, names))
+        raise _no_column(TableMessage.NO_PUBLIC_COLUMN, missing, names)
     return _public_side(public, choices, list(choices.features or names), None)
 
 
@@ -511,9 +507,7 @@ def _moment_alone(public: MomentTable, choices: Choices, public_rows: int | None
     features = [name for name in names if name != choices.target]
     missing = [name for name in (*features, choices.target) if name not in public.columns]
     if missing or not features:
-        raise InputError(
-            TableMessage.NO_MOMENT_COLUMN, columns=missing, present=_most_similar_first(missing, public.columns)
-        )
+        raise _no_column(TableMessage.NO_MOMENT_COLUMN, missing, public.columns)
     return _moment_side(public, choices, features, public_rows, schema=None)
 
 
@@ -572,23 +566,15 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         if choices.missing == "public-median" and (columns := coder.unfilled_columns(block, labelled)):
             notes += (Note(TableNote.PUBLIC_ROWS_UNFILLED, count=n_incomplete, columns=columns),)
         else:
-            notes += (
-                Note(
-                    TableNote.PUBLIC_ROW_LEFT_OUT if n_incomplete == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT,
-                    count=n_incomplete,
-                ),
-            )
+            kind = TableNote.PUBLIC_ROW_LEFT_OUT if n_incomplete == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT
+            notes += (Note(kind, count=n_incomplete),)
     if not labelled:
         notes += (Note(TableNote.UNLABELLED),)
     elif choices.model is not GAUSSIAN and np.ptp(rows.y[complete]) == 0:
         notes += (Note(TableNote.ONE_PUBLIC_LABEL, column=choices.target),)
     coder, x, dropped = _without_dependent_columns(coder, rows.x[complete])
-    if (
-        labelled
-        and choices.model.binary
-        and (levels_of_one_label := _columns_of_one_label(coder.names, x, rows.y[complete]))
-    ):
-        notes += (Note(TableNote.LEVELS_OF_ONE_LABEL, column=choices.target, levels=levels_of_one_label),)
+    if labelled and choices.model.binary and (levels := _columns_of_one_label(coder.names, x, rows.y[complete])):
+        notes += (Note(TableNote.LEVELS_OF_ONE_LABEL, column=choices.target, levels=levels),)
     for name, numbers in zip(coder.names, x.T, strict=True):
         if name in public.columns and (code := code_for_missing(numbers)) is not None:
             notes += (Note(TableNote.CODE_FOR_MISSING, column=name, number=code),)
@@ -696,11 +682,8 @@ def _usable_features(
     if not usable:
         return identifiers, tuple(notes)
     for one in identifiers:
-        notes += [
-            Note(_IDENTIFIER_NOTES[kind], column=one.name)
-            for kind in map(kind_of, one.notes)
-            if kind in _IDENTIFIER_NOTES
-        ]
+        kinds = [_IDENTIFIER_NOTES[kind] for kind in map(kind_of, one.notes) if kind in _IDENTIFIER_NOTES]
+        notes += [Note(kind, column=one.name) for kind in kinds]
     return usable, tuple(notes)
 
 
@@ -741,11 +724,8 @@ def _without_dependent_columns(coder: Coder, x: np.ndarray) -> tuple[Coder, np.n
             basis[:, len(independent)] = residual / norm
             independent.append(j)
         else:
-            notes.append(
-                _left_out_note(
-                    name, scaled, independent, j, names=coder.names, tiny=bool(0 < largest[j] <= SMALLEST_FEATURE)
-                )
-            )
+            is_tiny = bool(0 < largest[j] <= SMALLEST_FEATURE)
+            notes.append(_left_out_note(name, scaled, independent, j, names=coder.names, tiny=is_tiny))
     if not independent or (independent == [0] and coder.choices.intercept):
         raise InputError(TableMessage.ALL_CONSTANT)
     collinear_notes = [note for note in notes if note.kind is TableNote.COLLINEAR]
@@ -795,9 +775,7 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
         if labels_are_private and name not in columns and name in private.columns:
             continue  # labels are private only
         if name not in columns:
-            raise InputError(
-                TableMessage.NO_PUBLIC_COLUMN, columns=[name], present=_most_similar_first([name], columns)
-            )
+            raise _no_column(TableMessage.NO_PUBLIC_COLUMN, [name], columns)
         if name not in common:
             raise InputError(TableMessage.NO_PRIVATE_COLUMN, column=name)
     chosen = common if choices.features is None else list(choices.features)
