@@ -6,7 +6,7 @@ from pages.elements.controls import control
 from pages.elements.session import current_problem
 from pages.elements.widgets import chart, frame, opened_on_demand
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, PageWords
 from pmtcore.papers import bounds as words
 from pmtcore.papers.figures import bounds as figures
 
@@ -32,10 +32,7 @@ def _draw_bounds() -> None:
         bounds = words.central(shape, float(mu))
     alt = "Ratio of each proved bound to the measured quantity"
     chart(figures.bounds(bounds), "bounds", alt, words.table(bounds), label=Label.LAB, words=words.sentence(bounds))
-    st.caption(
-        f"{shape.d} columns, {shape.m:,} public and {shape.n:,} private rows, drawn Gaussian with an averaged "
-        "condition number of 15, as the theorems assume; no row of the table is read. Open constants are 1."
-    )
+    st.caption(PageWords.BOUNDS_OF_SHAPE.sentence(count=shape.d, public_rows=shape.m, private_rows=shape.n))
     if st.toggle(**control("bounds-more")):
         with st.spinner("Measuring on made-up rows", show_time=True):
             frame(words.table(words.others()), "Bounds of papers A, C and D")

@@ -481,10 +481,8 @@ def _paths(view: MomentView, fit: Regression) -> None:
             subsets = view.moment.best_subsets(fit)
             if view.moment.models != before:
                 st.rerun()  # the header states how many models were compared
-            st.markdown(
-                f"{badge(view.label)} **{plain(figures.best_subset_words(subsets))}** All subsets were compared and "
-                "count, so bands for the chosen one are too narrow. The best columns of each number:"
-            )
+            best = f"{badge(view.label)} **{plain(figures.best_subset_words(subsets))}**"
+            st.markdown(f"{best} {PageWords.ALL_SUBSETS_COUNT.sentence()}")
             frame(figures.subsets_table(subsets), "The best columns of each number")
         return
     ridge = kind == "ridge"

@@ -8,6 +8,7 @@ from pages.elements.widgets import badge
 from pmtcore.base.citations import CITATIONS
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import PageWords
 from pmtcore.base.numbers import plural
 from pmtcore.papers.figures.wall import Tile, tiles
 from pmtcore.papers.gallery.claims import Answer
@@ -38,10 +39,7 @@ def draw_wall() -> bool:
     st.title("Gallery")
     if "figure" in st.query_params or "gallery-run" in st.session_state:
         return False
-    st.markdown(
-        f"{badge(Label.LAB)} The experiments of four papers, recomputed on data of the same kind: what the paper says "
-        "beside what came out."
-    )
+    st.markdown(f"{badge(Label.LAB)} {PageWords.EXPERIMENTS.sentence()}")
     # Folded: on a phone four titles would fill the first screen.
     with st.expander("The four papers", icon=":material/menu_book:"):
         st.caption("  \n".join(f"{one.letter}: {cited(one.letter)}." for one in CITATIONS.values()))

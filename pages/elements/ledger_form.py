@@ -12,7 +12,7 @@ from pages.elements.controls import control
 from pages.elements.session import current_problem, session
 from pages.elements.widgets import amount, errors_shown, show_error
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.messages import InputError, PageWords, number_between, quoted_names
+from pmtcore.base.messages import InputError, PageWords, number_between
 from pmtcore.base.numbers import rounded, unbroken
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account
@@ -146,11 +146,7 @@ def _spend_plan(mu: float) -> SpendPlan | None:
         st.page_link("pages/work/budget.py", label="Caps and spends on Budget", icon=":material/account_balance:")
         return None
     if account.together:
-        st.info(
-            f"This table contains rows of {plain(quoted_names(account.together))} in the ledger: they spend together, "
-            "whatever the name. A curator can separate them, with a reason, on the Budget page.",
-            icon=":material/link:",
-        )
+        st.info(plain(PageWords.SPEND_TOGETHER.sentence(datasets=account.together)), icon=":material/link:")
     if not tables.registered and not recognised and has_other_rows(ledger, name.strip(), tables):
         other_rows(ledger, name.strip(), tables)
     if account.cap is None:
@@ -218,12 +214,7 @@ def other_rows(ledger: Ledger, name: str, tables: Tables) -> None:
     """Draw a note that the data set has other rows, and a button that gives the open ones another name."""
     names = {account.dataset for account in ledger.accounts()}
     free_name = next(other for number in itertools.count(2) if (other := f"{name} ({number})") not in names)
-    st.warning(
-        f"Under '{plain(name)}' the ledger has a table that it does not recognise this one as, so their spends add up "
-        "under one cap. If these are other people, give them a name of their own. If they are the same, corrected or "
-        "asked again, keep this one: what is known of them adds up.",
-        icon=":material/difference:",
-    )
+    st.warning(plain(PageWords.OTHER_TABLE.sentence(dataset=name)), icon=":material/difference:")
     key = f"ledger-name{_key_suffix(tables)}"
     label = f"Name it '{plain(free_name)}'"
     st.button(**control("ledger-rename"), label=label, on_click=lambda: st.session_state.update({key: free_name}))

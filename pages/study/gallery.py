@@ -14,6 +14,7 @@ from pages.elements.live import progress, redrawn, work
 from pages.elements.widgets import chart, errors_shown
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import PageWords
 from pmtcore.base.numbers import percent, plural
 from pmtcore.methods.registry import method
 from pmtcore.papers.errata import ERRATA
@@ -58,11 +59,7 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
         st.caption(plain(useless))
     if omitted := pictures.omitted_words(record):
         st.caption(plain(omitted))
-    st.caption(
-        f"x is {chosen.x_label}. Brackets are 95\u00a0% intervals. A claim about several x holds where it holds "
-        "at each, and the x that decides is named; else the intervals of all x are widened, so that all of them hold "
-        "together at 95\u00a0%. All lines of a trial have the same data, and are compared within the trial."
-    )
+    st.caption(f"x is {chosen.x_label}. {PageWords.INTERVALS_OF_CLAIMS.sentence()}")
     if chosen.notes:
         st.caption(plain(chosen.notes))
     if short := pictures.abbreviations(chosen, record):

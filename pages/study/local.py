@@ -12,6 +12,7 @@ from pages.elements.widgets import badge, below_all, chart, curator_may_show, fi
 from pmtcore.auditing.central_vs_local import CentralVsLocal, papers_local
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import PageWords
 from pmtcore.base.numbers import join_names
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES
@@ -190,11 +191,8 @@ def page(current: Problem) -> None:
     if not current.public.family.binary:
         target = current.public.target
         (current, mark), study = example(), True
-        shown_on = (
-            f"Shown on the synthetic demo with labels ({current.private.n:,} private rows, {current.public.d} "
-            f"coefficients), because {target}, the target of the open tables, is a number. A table with a target of "
-            "two labels, opened on Data, is shown instead."
-        )
+        sizes = {"private_rows": current.private.n, "count": current.public.d}
+        shown_on = PageWords.LABELS_ARE_SHOWN.sentence(column=target, **sizes)
     with figure_first("local"):
         left, right = st.columns([2, 1], gap="large")
         with left:

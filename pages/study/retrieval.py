@@ -120,10 +120,7 @@ def selection() -> None:
     chosen, label = drawn[1]
     if label is Label.PRIVATE and not curator():
         return
-    st.markdown(
-        f"{badge(label)} All at one epsilon under add-remove-one. The selections marked (lab) are as published: "
-        f"their support shifts with the data, so their claim does not hold (E11, E12)."
-    )
+    st.markdown(f"{badge(label)} {PageWords.SELECTIONS.sentence()}")
     left, right = st.columns(2)
     with left:
         chart(

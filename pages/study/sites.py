@@ -148,11 +148,8 @@ def page(problem: Problem) -> None:
         with st.spinner("Predicting", show_time=True):
             predictions = prospects(problem.public, rows, id, mu, coefficient=place)
         alt = f"Predicted half-width of {coefficient} against the number of sites"
-        words = (
-            "Several institutions with rows of different people fit one regression. Each sends masked sums of its rows "
-            "with its share of the noise; only the noisy total is opened, so none learns another's sums. "
-            f"{figures.words(predictions, coefficient, [site.name for site in sites])}"
-        )
+        predicted = figures.words(predictions, coefficient, [site.name for site in sites])
+        words = f"{PageWords.MASKED_SUMS.sentence()} {predicted}"
         note = "Predictions assume that all sites' rows are like the public ones."
         drawn, table = figures.widths(predictions, coefficient), figures.table(predictions)
         chart(drawn, "sites", alt, table, label=Label.PUBLIC, words=words, folded_note=note)
