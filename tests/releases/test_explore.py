@@ -781,7 +781,7 @@ def test_names_stand_at_the_ends_of_a_path(levels):
 
 def test_models_side_by_side_have_one_row_for_each_column(levels, monkeypatch):
     """Of many effects the clearest in either model, the same in both; the table has all."""
-    monkeypatch.setattr("pmtcore.report.rows.MANY", 2)
+    monkeypatch.setattr("pmtcore.report.rows.MANY_LEVELS", 2)
     large = levels.regress(response="y", features=["a", "town=0", "town=1", "town=2"])
     small = levels.regress(response="y", features=["town=0", "town=1", "town=2"])
     picture, table = figures.side_by_side({"large": large, "small": small}, levels)
