@@ -155,6 +155,10 @@ def walk(steps: int, seed: int, say: Callable[[str], None] = lambda line: None, 
         if app.exception:
             errors = "\n".join(str(e.value) + "\n" + "\n".join(e.stack_trace) for e in app.exception)
             raise AssertionError(f"seed {seed}, step {step + 1}: {errors}\nactions: {history[-12:]}")
+        if history[-1] == "press Delete my data":
+            # A visitor goes on from here. AppTest asks for the value of Plan's first control, which Streamlit's state
+            # does not have until the next run: a new session begins as this one would.
+            app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT).run()
 
 
 if __name__ == "__main__":
