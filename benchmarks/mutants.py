@@ -362,7 +362,10 @@ def every_mutant() -> list[Mutant]:
         "np.inf",
         "tests/papers/test_gallery_trials.py -k may_clip",
     )
-    plant("gallery: spreads are halved", claims, "return np.maximum(*sides)", "return np.maximum(*sides) / 2", drawn)
+    plant("gallery: spreads are halved", claims, "np.nan, np.maximum(*sides)", "np.nan, np.maximum(*sides) / 2", drawn)
+    plant(
+        "gallery: medians are near", claims, "if np.all(before < middle)", "if True or np.all(before < middle)", drawn
+    )
     checks = "papers/gallery/checks.py"
     plant(
         "gallery: an x that does not decide is named", checks, "at = int(np.argmax(np", "at = int(np.argmin(np", drawn

@@ -7,8 +7,6 @@ from pages.elements.session import current_problem
 from pages.elements.widgets import chart, frame, opened_on_demand
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, PageWords
-from pmtcore.papers import bounds as words
-from pmtcore.papers.figures import bounds as figures
 
 
 def bounds_of_papers() -> None:
@@ -18,6 +16,9 @@ def bounds_of_papers() -> None:
 
 def _draw_bounds() -> None:
     """Draw the bounds at the dimensions of the open table, and on demand those of the other papers."""
+    from pmtcore.papers import bounds as words  # noqa: PLC0415  # loads scipy.stats, which few readers need
+    from pmtcore.papers.figures import bounds as figures  # noqa: PLC0415
+
     try:
         problem = current_problem()
     except InputError:

@@ -18,7 +18,7 @@ from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.papers.catalogue_page import NOT_AT_HAND
 from pmtcore.papers.figures import gallery as pictures
-from pmtcore.papers.gallery import central, checks, engine
+from pmtcore.papers.gallery import central, checks, claims, engine
 from pmtcore.papers.gallery.catalogue import figure, figures
 from pmtcore.papers.gallery.claims import FEWEST_TRIALS, Answer, Claim, ClaimFinding, Curve, not_drawn, spread_of
 from pmtcore.papers.gallery.engine import (
@@ -638,15 +638,28 @@ def test_a_median_is_known_as_well_as_it_is_said_to_be(law):
     assert 0.8 < ratio < 1.15, ratio
 
 
-def test_resamples_of_a_median_are_medians_of_resamples():
-    """Counting ranks gives what sorting each resample would, infinite errors and ties included."""
-    values = np.array([[3.0], [1.0], [np.inf], [2.0], [2.0], [7.0], [np.inf]])
-    made = Curve("few", np.ones(1), values)
-    from pmtcore.papers.gallery.claims import _resamples
+@pytest.mark.parametrize("reach", [claims._REACH, 0.0], ids=["near", "far"])
+def test_resamples_of_a_median_are_medians_of_resamples(reach, monkeypatch):
+    """Counting ranks gives what sorting each resample would: infinite errors, ties, medians far from the middle."""
+    monkeypatch.setattr(claims, "_REACH", reach)
+    few = np.array([3.0, 1.0, np.inf, 2.0, 2.0, 7.0, np.inf])
+    for values in (few, np.random.default_rng(3).standard_t(1.0, 900)):
+        made = Curve("one", np.ones(1), values[:, None]).statistic("median")[:, 0]
+        for counts, median in zip(claims._resamples(len(values)).astype(int), made, strict=True):
+            with np.errstate(invalid="ignore"):
+                assert median == np.median(np.repeat(values, counts))
 
-    for counts, median in zip(_resamples(7).astype(int), made.statistic("median")[:, 0], strict=True):
-        with np.errstate(invalid="ignore"):
-            assert median == np.median(np.repeat(values[:, 0], counts))
+
+@pytest.mark.parametrize("endless", [0, 20, 150, 200])
+def test_the_spread_is_half_the_distance_of_two_quantiles(endless):
+    """It is that of numpy's quantiles, on the side that is longer; NaN where one is not finite."""
+    draws = np.random.default_rng(4).lognormal(size=(201, 3))
+    draws[1 : 1 + endless, 1] = np.inf
+    draws[7, 2] = np.nan
+    with np.errstate(invalid="ignore"):
+        low, high = np.quantile(draws[1:], claims._ONE_SD, axis=0)
+        expected = np.maximum(np.abs(low - draws[0]), np.abs(high - draws[0]))
+    np.testing.assert_allclose(spread_of(draws), expected, rtol=1e-12)
 
 
 def test_a_slope_across_curves_is_that_of_their_last_points():
@@ -761,6 +774,15 @@ def test_a_stored_verdict_is_that_of_the_checks_of_today(tmp_path, monkeypatch):
     loaded = load_stored(figure("B2"))
     assert loaded["trials"] == 10_000 and len(loaded["verdict"]) == len(figure("B2").claims)
     assert "all is well" not in str(loaded["verdict"])
+
+
+@pytest.mark.parametrize("id", ["A1", "C6", "D5"])
+def test_a_result_without_values_is_the_same_but_for_them(id):
+    """The overview draws from summaries and has the verdict of the values."""
+    record, summary = load_stored(figure(id)), load_stored(figure(id), values=False)
+    for fields in record["series"]:
+        fields["values"] = []
+    assert summary == record and summary["verdict"]
 
 
 def test_results_are_stored_with_their_description(tmp_path, monkeypatch):

@@ -38,7 +38,7 @@ def tiles() -> list[Tile]:
 @lru_cache(maxsize=1)
 def _tiles(_period: int) -> list[Tile]:
     """Draw the tiles once in a period, for all sessions: nothing in them is of anybody's table."""
-    return [_tile(figure, load_stored(figure)) for figure in figures()]
+    return [_tile(figure, load_stored(figure, values=False)) for figure in figures()]
 
 
 def _tile(figure: Figure, record: dict[str, Any] | None) -> Tile:

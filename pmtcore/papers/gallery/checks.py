@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtrc
 
+from pmtcore.base.computed_once import computed_once
 from pmtcore.base.numbers import percent
 from pmtcore.base.numbers import rounded as said
 from pmtcore.papers.gallery.claims import (
@@ -42,6 +44,7 @@ def _log(curve: Curve, statistic: Statistic) -> np.ndarray:
         return np.asarray(np.log(curve.statistic(statistic)))
 
 
+@computed_once(most=100)  # several claims compare the same curves
 def _ratio(upper: Curve, lower: Curve, statistic: Statistic) -> np.ndarray:
     """Return logs of the ratio of two curves, paired (1 + resamples, k); of medians that of the median trial."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -113,7 +116,7 @@ class _Ratio:
     border: float = 1.0
     sides: int = 1
 
-    @property
+    @cached_property
     def answer(self) -> Answer:
         """Return whether the ratio is below the border at every x."""
         return below_zero(self.draws - np.log(self.border), self.trials)
@@ -589,7 +592,7 @@ def along(curve: Curve, statistic: Statistic = "median") -> Slope | None:
 def _no_median(curves: Sequence[Curve]) -> ClaimFinding:
     """Return whether so many trials without an estimate could be half by chance, where a median is not finite."""
     left, every = max((int(out), curve.count) for curve in curves for out in curve.omitted)
-    known = binom.sf(left - 1, every, 0.5) < LEVEL
+    known = bdtrc(left - 1, every, 0.5) < LEVEL
     return ClaimFinding(
         Answer.FAILS if known else Answer.OPEN, f"no finite median: {left} of {every} trials have no estimate"
     )

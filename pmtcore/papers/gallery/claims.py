@@ -16,11 +16,15 @@ from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import t as student
+
+from pmtcore.base.computed_once import computed_once
+from pmtcore.base.distributions import student
 
 LEVEL = 0.05  # odds that an answer is wrong by chance: half of it that a claim holds, half that it does not
 FEWEST_TRIALS = 5  # below it nothing is said: no resample of four trials knows how far a fifth would lie
 _RESAMPLES = 200  # their spread is known to 5 %
+# Ranks beside the middle, in roots of the number of trials: five standard deviations of a resample's median.
+_REACH = 2.5
 _ONE_SD = (0.158655, 0.841345)  # quantiles of a normal law at one standard deviation
 Statistic = Literal["mean", "median", "sd"]
 
@@ -96,28 +100,13 @@ class Curve:
             warnings.simplefilter("ignore", RuntimeWarning)
             return np.asarray(np.nanquantile(np.where(np.isfinite(self.values), self.values, np.nan), share, axis=0))
 
+    @computed_once(most=3)
     def statistic(self, which: Statistic) -> np.ndarray:
         """Return a statistic and its resamples (1 + resamples, k): the first row is that of the trials themselves.
 
         Below :data:`FEWEST_TRIALS` the resamples are NaN.
         """
-        if which not in self._statistics:
-            self._statistics[which] = self._resampled(which)
-        return self._statistics[which]
-
-    @cached_property
-    def _statistics(self) -> dict[str, np.ndarray]:
-        return {}
-
-    def _resampled(self, which: Statistic) -> np.ndarray:
-        every = _resamples(self.count)
-        if which == "median":
-            ordered = np.sort(self.values, axis=0)
-            ranks = np.empty(self.values.shape, dtype=np.intp)
-            np.put_along_axis(ranks, np.argsort(self.values, axis=0, kind="stable"), np.arange(self.count)[:, None], 0)
-            statistics = np.stack([_medians(every, ranks[:, k], ordered[:, k]) for k in range(len(self.x))], axis=1)
-        else:
-            statistics = _moments(every, self.values, which)
+        statistics = np.stack([*map(_medians, self.values.T)], 1) if which == "median" else _moments(self.values, which)
         if self.count < FEWEST_TRIALS:
             statistics[1:] = np.nan
         return statistics
@@ -140,8 +129,8 @@ class Curve:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Curve:
         """Return the curve from plain fields; JSON has no infinity, so no number stands for no estimate."""
-        values = np.asarray([[np.inf if v is None else v for v in row] for row in fields["values"]], dtype=float)
-        return cls(fields["name"], np.asarray(fields["x"], dtype=float), values.reshape(-1, len(fields["x"])))
+        values = np.asarray(fields["values"], dtype=float).reshape(-1, len(fields["x"]))
+        return cls(fields["name"], np.asarray(fields["x"], dtype=float), np.where(np.isnan(values), np.inf, values))
 
 
 Curves = Mapping[str, Curve]
@@ -156,20 +145,29 @@ def _resamples(trials: int) -> np.ndarray:
     return np.vstack([np.ones((1, trials)), drawn])
 
 
-def _medians(counts: np.ndarray, ranks: np.ndarray, ordered: np.ndarray) -> np.ndarray:
-    """Return medians (r,) of values of these ranks (t,), each counted so often (r, t)."""
-    by_rank = np.empty_like(counts)
-    by_rank[:, ranks] = counts
-    below = np.cumsum(by_rank, axis=1)
-    trials = len(ordered)
-    low, high = (np.argmax(below > place, axis=1) for place in ((trials - 1) // 2, trials // 2))
+@cache
+def _by_trial(trials: int) -> np.ndarray:
+    """Return :func:`_resamples` (trials, 1 + resamples) in small integers, whose running sums are fast."""
+    return np.ascontiguousarray(_resamples(trials).T.astype(np.int16))
+
+
+def _medians(values: np.ndarray) -> np.ndarray:
+    """Return the median of values (t,), and of each resample (1 + resamples,)."""
+    order, counts, middle = np.argsort(values, kind="stable"), _by_trial(len(values)), len(values) // 2
+    for reach in (int(_REACH * np.sqrt(len(values))) + 1, len(values)):  # few ranks as a rule, else all
+        start, end = max(middle - reach, 0), middle + reach
+        before = np.sum(counts[order[:start]], axis=0, dtype=np.int16)
+        below = before + np.cumsum(counts[order[start:end]], axis=0, dtype=np.int16)
+        low, high = (values[order[start + np.argmax(below > at, axis=0)]] for at in ((len(values) - 1) // 2, middle))
+        if np.all(before < middle) and np.all(below[-1] > middle):
+            break
     with np.errstate(invalid="ignore"):
-        return np.where(low == high, ordered[low], (ordered[low] + ordered[high]) / 2)
+        return np.where(low == high, low, (low + high) / 2)
 
 
-def _moments(counts: np.ndarray, values: np.ndarray, which: Statistic) -> np.ndarray:
-    """Return means or standard deviations (r, k) of the finite values, each counted so often (r, t)."""
-    finite = np.isfinite(values)
+def _moments(values: np.ndarray, which: Statistic) -> np.ndarray:
+    """Return means or standard deviations (1 + resamples, k) of finite values (t, k), and of each resample."""
+    counts, finite = _resamples(len(values)), np.isfinite(values)
     centre = np.where(finite.any(axis=0), np.mean(np.where(finite, values, 0.0), axis=0), 0.0)
     off = np.where(finite, values - centre, 0.0)
     with np.errstate(all="ignore"):
@@ -182,12 +180,12 @@ def _moments(counts: np.ndarray, values: np.ndarray, which: Statistic) -> np.nda
 
 def spread_of(draws: np.ndarray) -> np.ndarray:
     """Return the standard error (...) of a figure from its resamples (1 + resamples, ...); NaN where it has none."""
-    value = draws[0]
-    with np.errstate(invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        low, high = np.quantile(draws[1:], _ONE_SD, axis=0)
-        sides = [np.where(end == value, 0.0, np.abs(end - value)) for end in (low, high)]
-    return np.maximum(*sides)
+    value, ordered = draws[0], np.sort(draws[1:], axis=0)  # NaN last
+    places = [divmod(share * (len(ordered) - 1), 1) for share in _ONE_SD]
+    with np.errstate(invalid="ignore"):
+        ends = [ordered[int(at)] + part * (ordered[int(at) + 1] - ordered[int(at)]) for at, part in places]
+        sides = [np.where(end == value, 0.0, np.abs(end - value)) for end in ends]
+    return np.where(np.isnan(ordered[-1]), np.nan, np.maximum(*sides))
 
 
 def below_zero(draws: np.ndarray, trials: int) -> Answer:
@@ -213,6 +211,7 @@ def below_zero(draws: np.ndarray, trials: int) -> Answer:
     return Answer.FAILS if failed else Answer.OPEN
 
 
+@cache
 def two_sided(trials: int, points: int = 1) -> float:
     """Return the standard errors on either side that a true value leaves at odds of :data:`LEVEL`, at any of points."""
     return float(student.isf(LEVEL / 2 / max(points, 1), max(trials - 1, 1)))
