@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import wishart
 
 from pmtcore.base.messages import number_between, whole_number_between
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
@@ -135,6 +134,8 @@ class Draws:
     @classmethod
     def of(cls, at: TheorySetting, trials: int, seed: int) -> Draws:
         """Run seeded trials."""
+        from scipy.stats import wishart  # noqa: PLC0415  # slow to load
+
         rng, sigma = np.random.default_rng(seed), np.diag(at.spectrum)
         public = wishart(at.m, sigma).rvs(trials, random_state=rng).reshape(trials, at.d, at.d) / at.m
         private = wishart(at.n, sigma).rvs(trials, random_state=rng).reshape(trials, at.d, at.d) / at.n
