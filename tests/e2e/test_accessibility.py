@@ -57,7 +57,7 @@ def test_no_serious_finding_after_a_release(page: Page, server: str, theme: str)
     assert not collected
 
 
-# Smallest contrast of a text in a picture with the page behind it; axe does not look at drawings.
+# Smallest contrast of a text in a picture, or a part of code, with the page behind it; axe does not look at drawings.
 _LEAST_CONTRAST = """() => {
     const parts = colour => {
         const [, inside] = colour.match(/\\((?:srgb )?([^)]+)\\)/), all = inside.split(/[ ,\\/]+/).map(Number);
@@ -68,9 +68,10 @@ _LEAST_CONTRAST = """() => {
     const light = rgb => 0.2126 * linear(rgb[0]) + 0.7152 * linear(rgb[1]) + 0.0722 * linear(rgb[2]);
     const behind = parts(getComputedStyle(document.querySelector("[data-testid='stApp']")).backgroundColor);
     const texts = [...document.querySelectorAll(".js-plotly-plot :is(.xtick, .ytick, .g-xtitle, .g-ytitle) text, "
-        + ".js-plotly-plot .annotation-text, .js-plotly-plot .legendtext")];
+        + ".js-plotly-plot .annotation-text, .js-plotly-plot .legendtext, [data-testid='stCode'] .token")];
     return texts.map(text => {
-        const [r, g, b, share] = parts(getComputedStyle(text).fill);
+        const style = getComputedStyle(text);
+        const [r, g, b, share] = parts(text instanceof SVGElement ? style.fill : style.color);
         const drawn = [r, g, b].map((part, at) => part * share + behind[at] * (1 - share));
         const [low, high] = [light(drawn), light(behind)].sort((a, b) => a - b);
         return [(high + 0.05) / (low + 0.05), text.textContent];
@@ -79,9 +80,9 @@ _LEAST_CONTRAST = """() => {
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["", "conditioning", "release"])
-def test_text_in_pictures_can_be_read(page: Page, server: str, name: str, theme: str) -> None:
-    """Axes, names above marks and legends have the contrast of text, 4.5 to 1, in both themes."""
+@pytest.mark.parametrize("name", ["", "conditioning", "release", "sites"])
+def test_text_in_pictures_and_code_can_be_read(page: Page, server: str, name: str, theme: str) -> None:
+    """Axes, names above marks, legends and parts of code have the contrast of text, 4.5 to 1, in both themes."""
     page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
     page.goto(f"{server}/{name}")
     settled(page)
