@@ -237,6 +237,7 @@ def test_a_picture_of_rows_takes_no_room_for_a_legend_that_it_does_not_have(coun
         figure = go.Figure()
         for kind in range(kinds):
             figure.add_scatter(x=list(range(count)), y=names, mode="markers", name=f"kind {kind}")
+        figure.add_vline(x=0)
         return style.finish_rows(figure, names, "change of y")
 
     alone, two = drawn(1), drawn(2)
@@ -244,6 +245,8 @@ def test_a_picture_of_rows_takes_no_room_for_a_legend_that_it_does_not_have(coun
     assert two.layout.legend.tracegroupgap == 0, "groups of a legend are as close as its lines"
     assert drawn(0).layout.height == alone.layout.height
     assert round(alone.layout.annotations[0].yshift) == (6 if count < 8 else 4)
+    lines = [(shape.yref, round((shape.y0 + shape.y1) / 2, 9)) for shape in alone.layout.shapes]
+    assert lines == [("y", at) for at in range(count)], "no line goes through names"
 
 
 def test_how_many_trials_are_behind_a_picture():

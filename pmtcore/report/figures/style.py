@@ -122,7 +122,8 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int | No
         for line in lines
         for at in range(len(names))
     ]
-    figure.update_layout(annotations=[*figure.layout.annotations, *above], shapes=shapes)
+    # In place of the line itself, which an update would leave as it is.
+    figure.update_layout(annotations=[*figure.layout.annotations, *above], shapes=shapes, overwrite=True)
     title = len(_axis_title(x).split("<br>"))
     inside, axis = round(row * (len(names) - 0.5 - top)), _TITLE_LINE * title
     around = _LEGEND_AND_TICKS - (0 if _has_legend(figure) else _LEGEND)
