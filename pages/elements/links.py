@@ -37,10 +37,7 @@ def restore() -> None:
     if table == _OWN_TABLES:
         if is_new and not deleted:
             with _container_above():
-                st.info(
-                    PageWords.OWN_TABLES_ARE_GONE.sentence(),
-                    icon=":material/info:",
-                )
+                st.info(PageWords.OWN_TABLES_ARE_GONE.sentence(), icon=":material/info:")
                 st.page_link(
                     "pages/work/budget.py", label="Reports of earlier releases", icon=":material/account_balance:"
                 )

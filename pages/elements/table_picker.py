@@ -24,13 +24,7 @@ from pmtcore.releases.register import Tables
 from pmtcore.report.columns import dropped_columns
 from pmtcore.report.link import KNOBS
 from pmtcore.tables import named
-from pmtcore.tables.choices import (
-    COLLINEAR_POLICIES,
-    COVARIATES,
-    Choices,
-    kinds_from_text,
-    levels_from_text,
-)
+from pmtcore.tables.choices import COLLINEAR_POLICIES, COVARIATES, Choices, kinds_from_text, levels_from_text
 from pmtcore.tables.findings import Finding, repaired_choices
 from pmtcore.tables.formula import target_of
 from pmtcore.tables.problem import Problem, check_not_swapped, chosen_features, common_columns

@@ -144,8 +144,5 @@ with errors_shown():
         planned, at = ask()
         numbers(planned, planned.at(planned.least * at))
         pictures(planned, at)
-    st.info(
-        PageWords.RETRIEVED_AS_PUBLISHED.sentence(),
-        icon=":material/info:",
-    )
+    st.info(PageWords.RETRIEVED_AS_PUBLISHED.sentence(), icon=":material/info:")
     selection()

@@ -69,12 +69,7 @@ def _answer(moment: Moment, chosen: argparse.Namespace) -> Answer:
         fields["confirmed"] = _confirmed(fit, chosen.confirm)
     if chosen.test:
         test = fit.test([part.strip() for part in chosen.test.split(",")])
-        fields["test"] = {
-            "statistic": test.statistic,
-            "among": test.df_num,
-            "freedom": test.df_denom,
-            "p": test.pvalue,
-        }
+        fields["test"] = {"statistic": test.statistic, "among": test.df_num, "freedom": test.df_denom, "p": test.pvalue}
     if chosen.at is not None:
         fields["prediction"] = vars(moment.predict(fit, _values(chosen.at)))
     record = {

@@ -171,14 +171,7 @@ def _contents(
     # Its questions follow, which a privacy officer answers: long tables come after them.
     parts = [_summary(record, _entry(record, book), title), picture, _guarantee(record, book), _checklist(record)]
     parts += [f"<h2>All coefficients</h2>\n{tables}"] * bool(tables)
-    parts += [
-        answers,
-        _data(record),
-        _ledger(book, head),
-        _method(record),
-        _plan(record),
-        _glossary(record),
-    ]
+    parts += [answers, _data(record), _ledger(book, head), _method(record), _plan(record), _glossary(record)]
     parts.append(_reproduce(record, book))
     return _outside_of_code(unbroken, _with_list_of_parts([part for part in parts if part]))
 

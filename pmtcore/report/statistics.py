@@ -195,12 +195,7 @@ def disagreement_words(columns: Sequence[str] = ()) -> str:
         columns: columns of the table or coefficients that differ most.
     """
     most = f", most for {join_names(list(columns))}" if columns else ""
-    return (
-        "Check before you use these figures: they differ from what the public rows show by more than noise and "
-        f"sampling explain{most}. {ReleaseNote.UNLIKE_OR_FALSE_ALARM.sentence()} If they differ, bands may miss, "
-        "predictions from public rows mislead, and a larger budget does not help. Look for an identifier among the "
-        "features, for a column measured in other units in one of the files, or for another population."
-    )
+    return ReportWords.SAMPLES_DIFFER.sentence(most=most, statement=ReleaseNote.UNLIKE_OR_FALSE_ALARM.sentence())
 
 
 def disagreement_of(record: Mapping[str, Any]) -> str:
@@ -225,17 +220,10 @@ def penalty_words(penalty: float | None, prior_sd: float | None) -> str:
         prior_sd: standard deviation of an effect in the default penalty, where none was chosen.
     """
     if prior_sd:
-        return (
-            f"A weak normal prior (sd {rounded(prior_sd)} on each effect of one standard deviation) keeps coefficients "
-            "finite. It moves an effect of size 1 by at most a fifth of its standard error, and decides the size of a "
-            "level whose rows all have one outcome."
-        )
+        return ReportWords.WEAK_PRIOR.sentence(value=rounded(prior_sd))
     if not penalty:
         return ""
-    return (
-        f"The fit has a ridge penalty of {rounded(penalty)}: coefficients, of rare categories above all, are drawn "
-        "towards 0, and bands are about the penalized fit."
-    )
+    return ReportWords.RIDGE_PENALTY.sentence(penalty=rounded(penalty))
 
 
 def title(name: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from scipy.special import ndtr
 
 from pmtcore.accounting.budgets import attacker_power, epsilon_from_mu, reporting_delta
-from pmtcore.base.messages import ArgumentMessage, InputError
+from pmtcore.base.messages import ArgumentMessage, InputError, ReportWords
 from pmtcore.base.numbers import percent, power_of_ten, rounded
 
 # The customary level of a test.
@@ -57,26 +57,17 @@ class Strength:
         """Return the odds in one sentence."""
         if self.mu == 0:
             return "No private row is read, so nothing is spent."
+        facts = {"share": percent(FALSE_ALARMS), "factor": rounded(self.times_guessing, 2)}
         if self.detections >= 1:  # rounded up: a share below 1 as well
-            return (
-                f"The best attacker who accepts {percent(FALSE_ALARMS)} false alarms detects nearly every person: "
-                f"{rounded(self.times_guessing, 2)} times as often as by guessing."
-            )
-        return (
-            f"The best attacker who accepts {percent(FALSE_ALARMS)} false alarms detects a given person with "
-            f"probability at most {percent(self.detections, 3)}: {rounded(self.times_guessing, 2)} times as often as "
-            "by guessing."
-        )
+            return ReportWords.DETECTS_NEARLY_EVERYBODY.sentence(**facts)
+        return ReportWords.DETECTS.sentence(value=percent(self.detections, 3), **facts)
 
 
 def unprotected_words(mu: float) -> str:
     """Return the warning that the budget of a sound method protects nobody; empty where it protects."""
     if not strength(mu).protects_nobody:
         return ""
-    return (
-        f"At mu = {rounded(mu)} an attacker detects nearly everybody: this budget protects nobody. Publish its figures "
-        "only where the table itself may be published."
-    )
+    return ReportWords.PROTECTS_NOBODY.sentence(mu=rounded(mu))
 
 
 @dataclass(frozen=True)

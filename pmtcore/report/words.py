@@ -361,10 +361,7 @@ def public_fit_words(table: pd.DataFrame, public_rows: int | None) -> str:
     if not outside:
         return ""
     behind = "" if public_rows is None else f", from {plural(public_rows, 'row')},"
-    return (
-        f"The public fit{behind} lies outside the released band for {outside} of {plural(len(rows), 'coefficient')}. "
-        "That alone is no alarm: the public fit has an error of its own, which is not drawn."
-    )
+    return ReportWords.PUBLIC_FIT_OUTSIDE.sentence(others=behind, count=outside, total=len(rows))
 
 
 def leaning_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
@@ -466,11 +463,7 @@ def gaps_words(share: float) -> str:
     Args:
         share: share of the public rows that have gaps.
     """
-    return (
-        f"About {percent(share)} of the private rows have gaps, if they are like the public ones. Each counts as a row "
-        "of zeros and adds nothing to the fit. The coefficients describe the complete rows alone; the privacy noise is "
-        "as large as if all rows counted. Fill gaps to use these rows, or leave out the columns with gaps."
-    )
+    return ReportWords.ROWS_WITH_GAPS.sentence(share=percent(share))
 
 
 def filled_words(missing: Mapping[str, int], values: Mapping[str, str], rows: int) -> str:

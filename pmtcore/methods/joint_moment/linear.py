@@ -173,11 +173,7 @@ class Fit:
         )
         freedom = self.freedom(c)
         privacy = ErrorPart.of(noise).plus(ErrorPart.of(expected_covariance, freedom))
-        return (
-            privacy,
-            ErrorPart.of(sampling, freedom),
-            ErrorPart.of(truncation) if self.state.influence.m else None,
-        )
+        return (privacy, ErrorPart.of(sampling, freedom), ErrorPart.of(truncation) if self.state.influence.m else None)
 
     def freedom(self, contrasts: np.ndarray) -> np.ndarray:
         """Return the degrees of freedom of contrasts (k, q): the least of their coefficients' where these are known."""

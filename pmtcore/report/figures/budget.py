@@ -6,6 +6,7 @@ from decimal import Decimal
 import pandas as pd
 import plotly.graph_objects as go
 
+from pmtcore.base.messages import ReportWords
 from pmtcore.base.numbers import percent, power_of_ten
 from pmtcore.base.numbers import rounded as said
 from pmtcore.ledger.log import Account
@@ -93,11 +94,8 @@ def bought_words(recycled: Preview, returned: Preview) -> str:
     less, plain = recycled.facts.noise_sd, returned.facts.noise_sd
     if not less or not plain or less >= plain:
         return ""
-    return (
-        "The saving can be used in one of two ways. Recycled: the standard deviation of the noise is "
-        f"{percent(1 - less / plain)} smaller, at mu = {said(recycled.guarantee.mu)}. Returned: the noise is as "
-        f"planned, and the guarantee is mu = {said(returned.guarantee.mu)}."
-    )
+    mu, total = said(recycled.guarantee.mu), said(returned.guarantee.mu)
+    return ReportWords.SAVING_USED.sentence(share=percent(1 - less / plain), mu=mu, total=total)
 
 
 def amount_words(facts: Facts) -> str:
@@ -112,7 +110,4 @@ def retrieved_words(facts: Facts) -> str:
         return "Nothing was retrieved: the Jacobian takes all that was planned for it."
     delta = facts.as_dict().get("parts_delta")
     at = f" at delta = {power_of_ten(delta)}" if delta else ""
-    return (
-        f"The three parts add up to the planned epsilon, {_written(facts, 'planned'):,}{at}. The last was planned for "
-        "the Jacobian and is provably not needed."
-    )
+    return ReportWords.JACOBIAN_NOT_NEEDED.sentence(epsilon=f"{_written(facts, 'planned'):,}{at}")
