@@ -33,7 +33,7 @@ def quoted_names(names: Iterable[str], limit: int = 5) -> str:
         names: the names, each cut after 60 characters.
         limit: how many are shown.
 
-    >>> quoted_names(["a", "b", "c"], most=2)
+    >>> quoted_names(["a", "b", "c"], limit=2)
     "'a', 'b' and 1 more"
     """
     items = [str(name) for name in names]

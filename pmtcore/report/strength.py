@@ -82,7 +82,7 @@ class Deployment:
     def epsilon_of(self, mu: float) -> str:
         """Return epsilon of a total mu at the delta of this deployment: two of one delta can be compared.
 
-        >>> [one.here(1.0) for one in DEPLOYMENTS]
+        >>> [one.epsilon_of(1.0) for one in DEPLOYMENTS]
         ['no epsilon there', '6.14', '6.55']
         """
         if mu == 0:
