@@ -429,7 +429,6 @@ TABLES = {
         "wall, 1 threads",
         "wall, 2 threads",
         "wall ratio",
-        "in processes",
         "calling thread, 2 threads",
         "CPU, 2 threads",
     ),
