@@ -34,6 +34,8 @@ from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
 
 _MOSTLY_NUMBERS = 0.5  # share of numbers from which on a column of text is proposed as numbers
+_NUMBERS = 0.9  # share of numbers from which on categories may be measurements: other cells are gaps or mistakes
+_MOST_GRADES = 10  # most distinct cells that may be grades or codes rather than measurements
 # With fewer private rows the noise exceeds every sum of them, at the largest budget that is accepted.
 _FEW_ROWS = 10
 # Findings that should be answered before a release although a problem can be made: otherwise it may be of no use.
@@ -44,6 +46,7 @@ OPEN_KINDS = (
     TableNote.PERSON_COLUMN,
     TableNote.PRIVATE_PERSON_COLUMN,
     TableNote.CODE_FOR_MISSING,
+    TableNote.NUMBERS_AS_CATEGORIES,
     TableNote.GROUPED_BY_POINTS,
     TableNote.NAMES_ALIKE,
     TableNote.SPELLINGS,
@@ -419,6 +422,7 @@ def _feature_findings(private: Table, public: Table, choices: Choices, features:
         column = public.column(name)
         share = schema.number_share(column, public.decimal)
         kind = choices.kinds.get(name, rule.kind)
+        decided = name in choices.kinds or name in choices.levels
         counts = schema.frequencies(column) if kind == "level" else {}
         signed_repairs, date_repairs = (
             _read_as_written(name, counts, choices, public.decimal),
@@ -431,6 +435,11 @@ def _feature_findings(private: Table, public: Table, choices: Choices, features:
         elif date_repairs and name in features and name not in choices.levels:
             example = next(text for text in counts if "/" in text)
             yield Finding(Note(TableNote.OPEN_DATES, column=name, example=example), (name,), repairs=date_repairs)
+        elif kind == "level" and not decided and _NUMBERS <= share < 1 and len(counts) > _MOST_GRADES:
+            example = schema.first_text(counts, public.decimal)
+            note = Note(TableNote.NUMBERS_AS_CATEGORIES, share=share, column=name, count=len(counts), example=example)
+            as_numbers, as_categories = [_read_as_kind(name, each, choices) for each in ("number", "level")]
+            yield Finding(note, (name,), repairs=(as_numbers, as_categories))
         elif kind == "level" and name not in choices.levels and _MOSTLY_NUMBERS <= share < 1:
             note = Note(TableNote.MOSTLY_NUMBERS, share=share, column=name)
             yield Finding(note, (name,), repairs=(_read_as_kind(name, "number", choices),))

@@ -417,6 +417,12 @@ def number_share(column: pa.ChunkedArray, decimal: str | None, kind: Kind = "num
     return numbers / filled if filled else 0.0
 
 
+def first_text(counts: Mapping[str, int], decimal: str | None) -> str:
+    """Return the most frequent public cell that is not a number; ``counts`` as of :func:`frequencies`."""
+    read = Column("").read
+    return next(text for text in counts if np.isnan(read(pa.array([text]), decimal)[0]))
+
+
 def _inferred_column(name: str, column: pa.ChunkedArray, decimal: str | None) -> Column:
     kind = column.type
     if pt.is_date(kind) or pt.is_timestamp(kind):

@@ -259,6 +259,26 @@ def test_several_at_once():
     assert "code" in numbers and "code=2" not in numbers
 
 
+def test_measurements_with_a_word_for_gaps_are_a_question():
+    """Numbers of many values among which a word stands are asked about; either answer settles it. Grades are not."""
+    measured = [f"{4 + j % 25 / 10:.1f}" for j in range(57)]
+
+    def with_words(t):
+        return t.assign(b=[*measured, *["lost"] * 3], sex=[*[str(1 + j % 5) for j in range(57)], *["lost"] * 3])
+
+    private, public = tables(with_words)
+    choices = Choices(target="y")
+    (one,) = [one for one in findings(private, public, choices) if one.kind is TableNote.NUMBERS_AS_CATEGORIES]
+    assert one.is_open and one.columns == ("b",) and one.sentence in open_findings(private, public, choices)
+    facts = one.sentence.facts
+    assert (facts["share"], facts["count"], facts["example"]) == (pytest.approx(0.95), 26, "lost")
+    numbers, categories = [repair.apply(choices) for repair in one.repairs]
+    for chosen in (numbers, categories):
+        assert TableNote.NUMBERS_AS_CATEGORIES not in [each.kind for each in findings(private, public, chosen)]
+    assert "b" in prepare(private, public, numbers).public.names
+    assert "b" not in prepare(private, public, categories).public.names
+
+
 def test_an_unknown_sex_is_nobodys_reference():
     """A third sex in a private row is neither Male nor Female: the row is missing, or the public 'other' takes it."""
     private, public = tables(private=lambda t: t.assign(sex=["X", *t.sex[1:]]))
