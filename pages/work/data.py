@@ -105,10 +105,10 @@ def draw_repairs(problem: Problem) -> None:
 
 
 def open_below(problem: Problem) -> None:
-    """Say above the picture how many questions about the columns stand below it."""
+    """Say above the table of columns how many questions about them stand below it."""
     count = sum(one.is_open for one in findings_of_tables()) + len(cautions.cautions_of_tables(problem))
     if count:
-        st.caption(f":material/warning: {plural(count, 'question')} about the columns below the picture, with repairs.")
+        st.caption(f":material/warning: {plural(count, 'question')} about the columns below the table, with repairs.")
 
 
 def draw_overview(problem: Problem) -> None:

@@ -616,6 +616,7 @@ def test_levels_of_a_column_are_tested_together():
 
     tests = figures.factor_tests(Fit())
     assert list(tests["column"]) == ["age", "town", "sex"]
+    assert list(tests)[:3] == ["column", "F", "p"], "in a narrow table the answer is seen first"
     assert figures.together_words(tests).startswith("All effects of a column together, against none: town (p")
     row = tests.to_dict("records")[1]
     expected = {"column": "town", "effects": 2, "F": 4.5, "df": "7.5", "p": "< 1e-12"}

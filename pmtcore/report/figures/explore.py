@@ -546,8 +546,9 @@ def factor_tests(fit: Regression) -> pd.DataFrame:
     for column, names in by_source(fit.features).items():
         test = fit.test(names)
         figures = {"F": test.statistic, "p": p_value(test.pvalue), "df": denominator_dof(test)}
-        rows.append({"column": column, "effects": len(names), **figures})
-    return pd.DataFrame(rows, columns=["column", "effects", "F", "p", "df"])
+        rows.append({"column": column, **figures, "effects": len(names)})
+    # The answer comes first: at 1280 pixels the last columns are reached by scrolling.
+    return pd.DataFrame(rows, columns=["column", "F", "p", "effects", "df"])
 
 
 def tests_offered(fit: Regression) -> dict[str, list[str]]:
