@@ -47,6 +47,7 @@ OPEN_KINDS = (
     TableNote.PRIVATE_PERSON_COLUMN,
     TableNote.CODE_FOR_MISSING,
     TableNote.NUMBERS_AS_CATEGORIES,
+    TableNote.WORD_FOR_GAPS,
     TableNote.GROUPED_BY_POINTS,
     TableNote.NAMES_ALIKE,
     TableNote.SPELLINGS,
@@ -153,6 +154,7 @@ def findings(
         collected += [*_target_findings(public, choices)]
         collected += _person_findings(private, public, choices)
         collected += [] if choices.formula else [*_feature_findings(private, public, choices, features)]
+        collected += [] if choices.formula else [*_word_findings(public, choices, features)]
     stopped = any(one.stops for one in collected)
     side = side or (lambda: public_side(private, public, choices, public_rows, schema=declared))
     collected += _preparation_findings(private, public, choices, side, stopped=stopped, features=features)
@@ -182,6 +184,7 @@ def open_findings(
         collected += [] if private is public else _person_findings(private, public, choices)
         features = chosen_features(private, public, choices, declared)
         collected += [] if choices.formula else _feature_findings(private, public, choices, features)
+        collected += [] if choices.formula else _word_findings(public, choices, features)
     noted_elsewhere = (  # by :func:`prepare`
         *(TableNote.SWAPPED, TableNote.CODE_FOR_MISSING, TableNote.DATES, TableNote.SLASHED_DATES),
         *(TableNote.LIKE_IDENTIFIER, TableNote.NAMED_IDENTIFIER),
@@ -436,7 +439,7 @@ def _feature_findings(private: Table, public: Table, choices: Choices, features:
             example = next(text for text in counts if "/" in text)
             yield Finding(Note(TableNote.OPEN_DATES, column=name, example=example), (name,), repairs=date_repairs)
         elif kind == "level" and not decided and _NUMBERS <= share < 1 and len(counts) > _MOST_GRADES:
-            example = schema.first_text(counts, public.decimal)
+            example = schema.first_text(column, public.decimal)
             note = Note(TableNote.NUMBERS_AS_CATEGORIES, share=share, column=name, count=len(counts), example=example)
             as_numbers, as_categories = [_read_as_kind(name, each, choices) for each in ("number", "level")]
             yield Finding(note, (name,), repairs=(as_numbers, as_categories))
@@ -464,6 +467,26 @@ def _feature_findings(private: Table, public: Table, choices: Choices, features:
         elif choices.features and (identifier := schema.identifier_note(name, numbers)) is not None:
             leave_out = _leave_out(features, (name,))
             yield Finding(Note(identifier, column=name), (name,), repairs=(leave_out,))
+
+
+def _word_findings(public: Table, choices: Choices, features: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield a finding on each column of categories that has the text which stands among the numbers of others."""
+    features = tuple(name for name in features if name in public.columns and name != choices.target)
+    stands_in: dict[str, list[str]] = {}
+    for name in features:
+        column, decided = public.column(name), name in choices.levels or choices.kinds.get(name) == "level"
+        if not decided and _NUMBERS <= schema.number_share(column, public.decimal) < 1:
+            stands_in.setdefault(schema.first_text(column, public.decimal), []).append(name)
+    for name in features if stands_in else ():
+        if choices.kinds.get(name, public.schema[name].kind) != "level" or name in choices.levels:
+            continue
+        levels = schema.frequencies(public.column(name))
+        for text, columns in stands_in.items():
+            if text in levels and name not in columns:
+                label = RepairLabel.KEEP_CATEGORY.sentence(label=text, column=name)
+                repairs = (Repair(label, {"levels": {**choices.levels, name: tuple(levels)}}),)
+                note = Note(TableNote.WORD_FOR_GAPS, label=text, columns=columns, column=name)
+                yield Finding(note, (name,), repairs=repairs)
 
 
 def missing_categories(public: Table, name: str, choices: Choices) -> float:

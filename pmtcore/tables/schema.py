@@ -417,10 +417,11 @@ def number_share(column: pa.ChunkedArray, decimal: str | None, kind: Kind = "num
     return numbers / filled if filled else 0.0
 
 
-def first_text(counts: Mapping[str, int], decimal: str | None) -> str:
-    """Return the most frequent public cell that is not a number; ``counts`` as of :func:`frequencies`."""
+def first_text(column: pa.ChunkedArray, decimal: str | None) -> str:
+    """Return the most frequent public cell that is not a number; empty where there is none."""
     read = Column("").read
-    return next(text for text in counts if np.isnan(read(pa.array([text]), decimal)[0]))
+    others = [pc.filter(cells.texts(chunk), pa.array(np.isnan(read(chunk, decimal)))) for chunk in column.chunks]
+    return next(iter(frequencies(others)), "")
 
 
 def _inferred_column(name: str, column: pa.ChunkedArray, decimal: str | None) -> Column:

@@ -279,6 +279,24 @@ def test_measurements_with_a_word_for_gaps_are_a_question():
     assert "b" not in prepare(private, public, categories).public.names
 
 
+def test_a_word_for_gaps_in_numbers_is_asked_about_where_it_is_a_category():
+    """A word among numbers that is also a category may mean a gap there: it is asked about, and kept by a click."""
+
+    def with_word(t):
+        return t.assign(b=["lost", *t.b[1:]], sex=[*t.sex[:-3], *["lost"] * 3])
+
+    private, public = tables(with_word)
+    choices = Choices(target="y")
+    (one,) = [one for one in findings(private, public, choices) if one.kind is TableNote.WORD_FOR_GAPS]
+    assert one.is_open and one.columns == ("sex",) and list(one.sentence.facts["columns"]) == ["b"]
+    kept = one.repairs[0].apply(choices)
+    assert TableNote.WORD_FOR_GAPS not in [each.kind for each in findings(private, public, kept)]
+    before, after = [prepare(private, public, each).public for each in (choices, kept)]
+    assert before.names == after.names and np.array_equal(before.rows, after.rows)
+    without = tables(lambda t: t.assign(sex=[*t.sex[:-3], *["lost"] * 3]))
+    assert TableNote.WORD_FOR_GAPS not in [each.kind for each in findings(*without, choices)]
+
+
 def test_an_unknown_sex_is_nobodys_reference():
     """A third sex in a private row is neither Male nor Female: the row is missing, or the public 'other' takes it."""
     private, public = tables(private=lambda t: t.assign(sex=["X", *t.sex[1:]]))
