@@ -379,8 +379,9 @@ def _attacked(record: ReleaseRecord) -> str:
     verdict = "disproves" if one.violated else "would have disproved"
     return (
         f"<p>Beside the proof the method itself, not this release, was attacked with {one.trials:,} releases of two "
-        f"tables that are built to be told apart ({escape(audits.computed)}). The strongest attack showed that mu is "
-        f"not below {rounded(one.lower_bound)}; a figure above {rounded(one.claimed)} {verdict} the claim.</p>\n"
+        f"tables that are built to be told apart ({escape(audits.computed)}). The strongest attack showed with "
+        f"{percent(one.confidence, 3)} confidence that mu is not below {rounded(one.lower_bound)}; a figure above "
+        f"{rounded(one.claimed)} {verdict} the claim.</p>\n"
     )
 
 

@@ -25,7 +25,7 @@ from pmtcore.base.distributions import student
 from pmtcore.base.exports import PrivateFigureError
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, ReleaseNote, ReportWords
-from pmtcore.base.numbers import rounded, with_equal_decimals
+from pmtcore.base.numbers import percent, rounded, unbroken, with_equal_decimals
 from pmtcore.base.private_rows import Curator, Private
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
@@ -536,6 +536,9 @@ def test_a_report_states_one_scale_and_what_an_attack_reached(filed):
     open_text = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
     assert "times as often as by guessing" not in open_text and "times as often as by guessing" in text
     one = latest_record().audits[record["method"]]
+    assert f"with {unbroken(percent(one.confidence, 3))} confidence that mu is" in text, (
+        "no bound of an attack is certain"
+    )
     assert f"mu is not below {rounded(one.lower_bound)}; a figure above 1 would have disproved the claim" in text
     assert text.count(proof_words(record["method"])) == 2
 
