@@ -43,7 +43,8 @@ def at_a_glance(
     noted = [note for note in notes if isinstance(note, Note)]
     dropped = dropped_columns(notes)
     parts = {name: "left out" if name in dropped else _role(name, choices) for name in common_columns(private, public)}
-    rare = {note.facts["column"]: note.facts for note in noted if note.kind is TableNote.RARE_LEVELS}
+    merged = (TableNote.RARE_LEVELS, TableNote.UNDECLARED_LEVELS)
+    rare = {note.facts["column"]: note.facts for note in noted if note.kind in merged}
     rows = []
     for name in sorted(parts, key=lambda name: parts[name] != "target")[:_MOST_COLUMNS]:
         about = _as_read(public, name, choices, rare.get(name)) if isinstance(public, Table) else {"kind": "numeric"}

@@ -229,7 +229,8 @@ def category_notes(features: Sequence[Feature], choices: Choices) -> tuple[str, 
             notes.append(Note(TableNote.SPELLINGS, column=one.name, levels=alike))
         if one.merged:
             treatment = missing if one.other_level is None else repr(one.other_level)
-            notes.append(Note(TableNote.RARE_LEVELS, column=one.name, become=treatment, levels=sorted(one.merged)))
+            kind = TableNote.UNDECLARED_LEVELS if one.name in choices.levels else TableNote.RARE_LEVELS
+            notes.append(Note(kind, column=one.name, become=treatment, levels=sorted(one.merged)))
     for treatment, has_other in ((missing, False), (repr(OTHER), True)):
         names = [one.name for one in categorical if (one.other_level is not None) == has_other]
         if names and choices.unseen == "other":

@@ -322,6 +322,14 @@ def test_missing_markers_are_the_same_in_every_format(marker):
         assert not np.any(rows.concatenate(lambda x, y: x).reveal(TEST)[0])
 
 
+def test_a_level_that_was_not_declared_is_not_called_rare():
+    """The note on merged levels gives their reason: not declared, although ten public rows have the level."""
+    private, public = tables(lambda t: t.assign(sex=[*["none"] * 10, *t.sex[10:]]))
+    declared = prepare(private, public, Choices(target="y", levels={"sex": ("Male", "Female")})).notes
+    (note,) = [note for note in declared if kind_of(note) is TableNote.UNDECLARED_LEVELS]
+    assert note.facts["levels"] == ["none"] and TableNote.RARE_LEVELS not in map(kind_of, declared)
+
+
 def test_dropped_columns_are_named():
     """Constant, collinear and useless columns nobody chose are left out, each with its name and reason."""
 
