@@ -790,6 +790,10 @@ def test_models_side_by_side_have_one_row_for_each_column(levels, monkeypatch):
     assert len(rows) == 2 and rows[0] == "a" and re.fullmatch(r"town=\d \(clearest of 3 effects\)", rows[1])
     assert [list(trace.y) for trace in picture.data] == [rows, rows[1:]]
     assert len(table) == len(large.names) + len(small.names)
+    bare = levels.regress(response="y", features=[])
+    for models, count in (({"bare": bare}, 0), ({"bare": bare, "large": large}, 2)):
+        picture, _ = figures.side_by_side(models, levels)
+        assert len(picture.layout.yaxis.categoryarray or ()) == count, "an intercept alone is a model too"
 
 
 def test_pictures_of_a_label_name_the_level_that_counts_as_1(levels):

@@ -493,9 +493,9 @@ def side_by_side(
         with_noise = table(fit, "none", 1)
         scales = {column: step / unit for column, step in in_steps(moment, fit).items()}
         rows = with_noise[with_noise["coefficient"].isin(list(scales))]
-        parts[name] = (
-            rows[["value", *_LIMITS]].mul(rows["coefficient"].map(scales), axis=0).set_axis(rows["coefficient"])
-        )
+        # An intercept alone has no rows, whose names pandas maps to text.
+        by_row = rows["coefficient"].map(scales).astype(float)
+        parts[name] = rows[["value", *_LIMITS]].mul(by_row, axis=0).set_axis(rows["coefficient"])
         for effect, one in zip(parts[name].index, clarity(*parts[name].to_numpy(dtype=float).T), strict=True):
             clear[effect] = max(one, clear.get(effect, 0.0))
         tables.append(with_noise[["coefficient", "value", "low", "high"]].assign(model=name))
