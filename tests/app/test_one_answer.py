@@ -154,7 +154,8 @@ def test_what_biases_coefficients_is_said_where_it_is_mended_and_where_they_are_
         go(app, page)
         assert "have gaps" in words(app) and "place=isle" in words(app), page
     below = sum("Data mends it" in one.value for one in app.warning)
-    assert below and any(f"warning: {below} warning" in one.value for one in app.caption), "counted at the button"
+    counted = [link.label for link in app.get("page_link") if link.label.endswith(" on Data")]
+    assert below and any(f"{below} warning" in label for label in counted), "counted at the button"
     do_release(app)
     assert words(app).count("have gaps") == 1
     go(app, "data")
