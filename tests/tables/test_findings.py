@@ -289,9 +289,9 @@ def test_a_word_for_gaps_in_numbers_is_asked_about_where_it_is_a_category():
     choices = Choices(target="y")
     (one,) = [one for one in findings(private, public, choices) if one.kind is TableNote.WORD_FOR_GAPS]
     assert one.is_open and one.columns == ("sex",) and list(one.sentence.facts["columns"]) == ["b"]
-    kept = one.repairs[0].apply(choices)
-    assert TableNote.WORD_FOR_GAPS not in [each.kind for each in findings(private, public, kept)]
-    before, after = [prepare(private, public, each).public for each in (choices, kept)]
+    as_category = one.repairs[0].apply(choices)
+    assert TableNote.WORD_FOR_GAPS not in [each.kind for each in findings(private, public, as_category)]
+    before, after = [prepare(private, public, each).public for each in (choices, as_category)]
     assert before.names == after.names and np.array_equal(before.rows, after.rows)
     without = tables(lambda t: t.assign(sex=[*t.sex[:-3], *["lost"] * 3]))
     assert TableNote.WORD_FOR_GAPS not in [each.kind for each in findings(*without, choices)]
