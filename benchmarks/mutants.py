@@ -2321,7 +2321,7 @@ def _page_mutants() -> list[Mutant]:
         *_of(
             "public/shrinkage.py",
             "tests/public/test_shrinkage.py",
-            ("a penalty that decides nothing", " or remaining >= _HALF", ""),
+            ("a penalty that decides nothing", " or remaining >= _HALF_SHRINKAGE", ""),
             ("a penalty in the unit of a number", "np.where(binary, 1.0, 1 / np.sqrt(variance[at]))", "1.0 + 0 * h"),
         ),
         *_of(
