@@ -1121,7 +1121,7 @@ def every_mutant() -> list[Mutant]:
         "release: recorded mu is not the plan's",
         releases,
         "return budgets.Guarantee(mu, method(request.method).claim.neighbours, delta, _unit",
-        "return Guarantee(mu / 2, method(request.method).claim.neighbours, delta, _unit",
+        "return budgets.Guarantee(mu / 2, method(request.method).claim.neighbours, delta, _unit",
         f"{ARRIVES} -k recorded",
     )
     plant(
