@@ -69,39 +69,7 @@ def diffprivlib(
         return np.asarray(np.load(target))
 
 
-def limit(public: PublicData, x: np.ndarray, y: np.ndarray, mu: float, exact: np.ndarray) -> float:
-    """Return the root mean square error (Euclidean) of one clipped gradient with all of mu at the private fit.
-
-    It knows the private Hessian and the bound with the least error. No Gaussian release of d clipped numbers can do
-    what this one knows; public rows help below it at small budgets.
-    """
-    bias, scale = _best_gradient(public, x, y, mu, exact, metric=np.eye(public.d), clipped_slope=False)
-    return float(np.sqrt(np.sum(bias**2) + np.sum(scale**2)))
-
-
-def ideal_root(
-    public: PublicData,
-    x: np.ndarray,
-    y: np.ndarray,
-    mu: float,
-    exact: np.ndarray,
-    *,
-    metric: np.ndarray,
-    trials: int,
-    seed: int,
-) -> np.ndarray:
-    """Return coefficients (trials, d) at which one clipped gradient with all of mu is zero, to first order.
-
-    Like :func:`limit` it knows everything but the private sum, and its bound has the least expected error in the metric
-    (d, d). It takes the slope of the clipped gradient, to which clipped rows contribute nothing: only who knows the
-    private fit can take the whole Hessian there.
-    """
-    bias, scale = _best_gradient(public, x, y, mu, exact, metric=metric, clipped_slope=True)
-    noise = np.random.default_rng(seed).standard_normal((trials, len(exact)))
-    return exact + bias + noise @ scale.T
-
-
-def _best_gradient(
+def best_gradient(
     public: PublicData,
     x: np.ndarray,
     y: np.ndarray,
@@ -111,9 +79,16 @@ def _best_gradient(
     metric: np.ndarray,
     clipped_slope: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bias (d,) of such a step, and the factor (d, d) of its noise; rows are whitened by their own moment.
+    """Return the bias (d,) of a step by one clipped gradient with all of mu at the private fit, and its noise (d, d).
 
-    The bound is that of 24 whose squared bias and noise together are least.
+    The noise is the factor of a standard normal vector. Rows are whitened by their own moment, and of 24 bounds the one
+    is taken whose squared bias and noise together are least. No Gaussian release of d clipped numbers can do what this
+    one knows; public rows help below it at small budgets.
+
+    Args:
+        metric: (d, d), in which errors are squared.
+        clipped_slope: whether the step has the slope of the clipped gradient, to which clipped rows contribute nothing;
+            else the whole Hessian, which only who knows the private fit can take there.
     """
     n, family = len(y), public.family
     root = np.linalg.cholesky(x.T @ x / n + 1e-12 * np.eye(public.d))
@@ -124,7 +99,7 @@ def _best_gradient(
     free[0] = 0.0 if public.has_intercept else 1.0
     v = z * residual[:, None]
     lengths = np.linalg.norm(v, axis=1)
-    least, best = np.inf, (np.zeros(public.d), root)
+    steps: list[tuple[float, np.ndarray, np.ndarray]] = []
     for bound in np.quantile(lengths, np.append(np.linspace(0.3, 0.98, 12), np.linspace(0.99, 1.0, 12))):
         weights = slope * (lengths <= bound) if clipped_slope else slope
         hessian = (x * weights[:, None]).T @ x / n + public.lam * np.diag(free)
@@ -133,7 +108,5 @@ def _best_gradient(
         solve = np.linalg.inv(hessian) @ root  # from whitened gradients to coefficients
         bias = -solve @ (v.T @ (1 - length_weights(lengths, bound))) / n
         scale = 2 * bound / (mu * n) * solve
-        square = float(bias @ metric @ bias + np.sum(scale * (metric @ scale)))
-        if square < least:
-            least, best = square, (bias, scale)
-    return best
+        steps.append((float(bias @ metric @ bias + np.sum(scale * (metric @ scale))), bias, scale))
+    return min(steps, key=lambda step: step[0])[1:]

@@ -222,7 +222,8 @@ def errors(
         elif id == "tukey":
             errors[id] = distance(tukey.fit(x, y, epsilon, delta, trials, split))
         elif id == "limit":
-            errors[id] = rivals.limit(public, x, y, mu, exact)
+            bias, noise = rivals.best_gradient(public, x, y, mu, exact, metric=np.eye(public.d), clipped_slope=False)
+            errors[id] = float(np.sqrt(np.sum(bias**2) + np.sum(noise**2)))
         elif id in ("descent", "preconditioned"):
             errors[id] = distance(rivals.descent(public, x, y, mu, trials, split, id == "preconditioned"))
         elif id == "diffprivlib":

@@ -297,9 +297,11 @@ def measured(id: str, one: Draw, mu: float, trials: int, seed: int, values: Mapp
             return {"refused": "PMT_PEERS names no environment"}
         coefficients = theirs
     elif id == "ideal":
-        coefficients = rivals.ideal_root(
-            one.public, one.x, one.y, mu, one.exact, metric=one.information, trials=trials, seed=seed
+        bias, noise = rivals.best_gradient(
+            one.public, one.x, one.y, mu, one.exact, metric=one.information, clipped_slope=True
         )
+        draws = np.random.default_rng(seed).standard_normal((trials, len(bias)))
+        coefficients = one.exact + bias + draws @ noise.T
     elif id in ("descent", "preconditioned"):
         coefficients = rivals.descent(one.public, one.x, one.y, mu, trials, seed, id == "preconditioned")
     else:
