@@ -154,7 +154,6 @@ def findings(
         collected += [*_target_findings(public, choices)]
         collected += _person_findings(private, public, choices)
         collected += [] if choices.formula else [*_feature_findings(private, public, choices, features)]
-        collected += [] if choices.formula else [*_word_findings(public, choices, features)]
     stopped = any(one.stops for one in collected)
     side = side or (lambda: public_side(private, public, choices, public_rows, schema=declared))
     collected += _preparation_findings(private, public, choices, side, stopped=stopped, features=features)
@@ -184,7 +183,6 @@ def open_findings(
         collected += [] if private is public else _person_findings(private, public, choices)
         features = chosen_features(private, public, choices, declared)
         collected += [] if choices.formula else _feature_findings(private, public, choices, features)
-        collected += [] if choices.formula else _word_findings(public, choices, features)
     noted_elsewhere = (  # by :func:`prepare`
         *(TableNote.SWAPPED, TableNote.CODE_FOR_MISSING, TableNote.DATES, TableNote.SLASHED_DATES),
         *(TableNote.LIKE_IDENTIFIER, TableNote.NAMED_IDENTIFIER),
@@ -418,6 +416,7 @@ def _make_labels(levels: list[str], family: str = "logistic") -> tuple[Repair, .
 def _feature_findings(private: Table, public: Table, choices: Choices, features: tuple[str, ...]) -> Iterator[Finding]:
     """Yield findings on features: kinds of columns, codes and categories for missing values, dates, identifiers."""
     chosen = choices.features or tuple(name for name in public.columns if name in private.columns)
+    columns_of_word: dict[str, list[str]] = {}  # of numbers, by the word that stands among them
     for name in chosen:
         if name == choices.target or name not in public.columns:
             continue
@@ -427,6 +426,13 @@ def _feature_findings(private: Table, public: Table, choices: Choices, features:
         kind = choices.kinds.get(name, rule.kind)
         decided = name in choices.kinds or name in choices.levels
         counts = schema.frequencies(column) if kind == "level" else {}
+        if (
+            name in features
+            and _NUMBERS <= share < 1
+            and name not in choices.levels
+            and choices.kinds.get(name) != "level"
+        ):
+            columns_of_word.setdefault(schema.first_text(column, public.decimal), []).append(name)
         signed_repairs, date_repairs = (
             _read_as_written(name, counts, choices, public.decimal),
             _read_as_dates(name, counts, choices),
@@ -467,21 +473,24 @@ def _feature_findings(private: Table, public: Table, choices: Choices, features:
         elif choices.features and (identifier := schema.identifier_note(name, numbers)) is not None:
             leave_out = _leave_out(features, (name,))
             yield Finding(Note(identifier, column=name), (name,), repairs=(leave_out,))
+    if columns_of_word:
+        yield from _word_findings(public, choices, features, columns_of_word)
 
 
-def _word_findings(public: Table, choices: Choices, features: tuple[str, ...]) -> Iterator[Finding]:
-    """Yield a finding on each column of categories that has the text which stands among the numbers of others."""
-    features = tuple(name for name in features if name in public.columns and name != choices.target)
-    stands_in: dict[str, list[str]] = {}
+def _word_findings(
+    public: Table, choices: Choices, features: tuple[str, ...], columns_of_word: Mapping[str, list[str]]
+) -> Iterator[Finding]:
+    """Yield a finding on each column of categories that has a text which stands among the numbers of others."""
     for name in features:
-        column, decided = public.column(name), name in choices.levels or choices.kinds.get(name) == "level"
-        if not decided and _NUMBERS <= schema.number_share(column, public.decimal) < 1:
-            stands_in.setdefault(schema.first_text(column, public.decimal), []).append(name)
-    for name in features if stands_in else ():
-        if choices.kinds.get(name, public.schema[name].kind) != "level" or name in choices.levels:
+        if (
+            name not in public.columns
+            or name == choices.target
+            or choices.kinds.get(name, public.schema[name].kind) != "level"
+            or name in choices.levels
+        ):
             continue
         levels = schema.frequencies(public.column(name))
-        for text, columns in stands_in.items():
+        for text, columns in columns_of_word.items():
             if text in levels and name not in columns:
                 label = RepairLabel.KEEP_CATEGORY.sentence(label=text, column=name)
                 repairs = (Repair(label, {"levels": {**choices.levels, name: tuple(levels)}}),)
