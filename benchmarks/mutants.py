@@ -676,9 +676,12 @@ def every_mutant() -> list[Mutant]:
     plant(
         "joint: rows beyond every bound cost nothing",
         refined,
-        "clipping_mse_with_far_rows[0]",
+        "largest_clipping_mse[0]",
         "clipping_mse[0]",
         FILTER,
+    )
+    plant(
+        "joint: far rows in any direction", second, "np.maximum(bias**2 / self.plan.sizes.d,", "np.maximum(0,", FILTER
     )
     plant(
         "joint: rows beyond every bound unsaid",

@@ -622,15 +622,16 @@ class GradientNorms:
         squares, sums = np.sum(rows * excess**2, axis=1), np.sum(rows * excess, axis=1)
         return self._mean_square_shift(squares, sums, np.sum(rows * (excess > 0), axis=1), n)
 
-    def clipping_mse_beyond_reach(self, rows: np.ndarray, n: int) -> np.ndarray:
-        """Return the clipping error (T,) at the last edge, which the lengths beyond it add to :meth:`clipping_mse`.
+    def largest_clipping_bias(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
+        """Return upper bounds (T,) on the clipping bias at bounds (T,): all clipped parts point in one direction.
 
-        Lengths beyond the start of the public tail follow a power law with Hill's estimate of the power. Rows in the
-        open last bin enter the estimate as if at its lower edge.
+        Lengths beyond the last edge, which the bins do not show, follow a power law from the start of the public tail,
+        with Hill's estimate of the power. Rows in the open last bin enter the estimate as if at its lower edge.
 
         Args:
             rows: rows in the bins (T, K).
             n: number of private rows.
+            bounds: clipping bounds (T,).
         """
         low = self.edges[:-1]
         tail = low >= self.tail.start
@@ -638,10 +639,9 @@ class GradientNorms:
         counted = np.sum(rows[:, :-1] * tail[:-1], axis=1)
         power = np.maximum((counted + PRIOR_ROWS) / (rows[:, tail] @ logs + PRIOR_ROWS / PRIOR_POWER), LEAST_POWER)
         edge = self.edges[-1]
-        rows_beyond = rows[:, -1] * (edge / low[-1]) ** -power
-        return self._mean_square_shift(
-            rows_beyond * 2 * edge**2 / ((power - 1) * (power - 2)), rows_beyond * edge / (power - 1), rows_beyond, n
-        )
+        beyond = rows[:, -1] * (edge / low[-1]) ** -power * edge / (power - 1)
+        excess = np.maximum(self._midpoints - bounds[:, None], 0.0)
+        return np.asarray((np.sum(rows * excess, axis=1) + beyond) / n)
 
     @staticmethod
     def _mean_square_shift(squares: np.ndarray, sums: np.ndarray, many: np.ndarray, n: int) -> np.ndarray:

@@ -420,12 +420,13 @@ def test_rows_beyond_every_bound_are_priced_by_the_lengths_that_were_counted(pow
     lengths = sizes.tail.start[0] * (1 - (np.arange(200_000) + 0.5) / 200_000) ** (-1 / power)
     rows = sizes.counts(sizes.bins(lengths)).astype(float)[None]
     excess = np.maximum(lengths - edge, 0.0)
-    share = common_direction(np.mean(excess > 0))
-    expected = (np.sum(excess**2) + share * (np.sum(excess) ** 2 - np.sum(excess**2))) / 200_000**2
     assert sizes.clipping_mse(rows, 200_000, edge)[0] == 0
-    assert sizes.clipping_mse_beyond_reach(rows, 200_000)[0] == pytest.approx(expected, rel=0.6)
+    assert sizes.largest_clipping_bias(rows, 200_000, edge)[0] == pytest.approx(np.mean(excess), rel=0.3)
+    inside = edge / 2
+    bias = sizes.largest_clipping_bias(rows, 200_000, inside)[0]
+    assert bias == pytest.approx(np.mean(np.maximum(lengths - inside, 0.0)), rel=0.3)
     rows[0, -1] = 0
-    assert sizes.clipping_mse_beyond_reach(rows, 200_000)[0] == 0
+    assert sizes.largest_clipping_bias(rows, 200_000, edge)[0] == 0
 
 
 @pytest.mark.parametrize("mu", [0.5, 1.5])
@@ -442,9 +443,13 @@ def test_rows_beyond_every_bound_are_said_and_widen_the_bands(mu: float, seed) -
         z, y = x * far, np.sum(x * far, axis=1) + rng.standard_normal(4000) * far[:, 0]
         outcome = plan.run(PrivateRows.from_arrays(z[100:], y[100:], names(3)), ZeroNoise(), 1)
         assert outcome.fit.truncates_heavily == (reach > 1)
-        lost.append(outcome.fit.gradient.clipping_mse_with_far_rows[0])
+        gradient = outcome.fit.gradient
+        lost.append(gradient.largest_clipping_mse[0])
         assert np.all(outcome.fit.truncation_part(np.eye(3)).variance >= lost[-1])
     assert lost[1] > 10 * lost[0]
+    bias = gradient.plan.sizes.largest_clipping_bias(gradient.rows, 3900, gradient.bound)[0]
+    assert lost[1] == pytest.approx(bias**2 / 3)
+    assert lost[1] > 2 * gradient.clipping_mse[0]
 
 
 def test_gradients_between_share_an_ample_budget(seed) -> None:

@@ -404,9 +404,7 @@ class RefinedFit:
         part = truncation_bias(self.pilot.public, self.clip_weights, inverse)
         if part is None or self.gradient.counts is None:
             return part
-        floor = self.gradient.clipping_mse_with_far_rows[0] * np.sum(
-            inverse @ self.gradient.error_scale[0] * inverse, axis=1
-        )
+        floor = self.gradient.largest_clipping_mse[0] * np.sum(inverse @ self.gradient.error_scale[0] * inverse, axis=1)
         return part.with_variance(np.maximum(part.variance, floor))
 
     @property

@@ -314,10 +314,14 @@ class Gradient:
         return np.asarray(self.counts[:, -1] - expected > _FAR_DEVIATIONS * chance)
 
     @cached_property
-    def clipping_mse_with_far_rows(self) -> np.ndarray:
-        """Return :attr:`clipping_mse` (T,), with a power law beyond the last edge where the open bin has an excess."""
-        beyond = self.plan.sizes.clipping_mse_beyond_reach(self.rows, self.plan.n) / self.plan.sizes.d
-        return np.asarray(self.clipping_mse + np.where(self.exceeds_expected_tail, beyond, 0.0))
+    def largest_clipping_mse(self) -> np.ndarray:
+        """Return :attr:`clipping_mse` (T,) for error bands, an upper bound where the open bin has an excess.
+
+        There private rows are far longer than public ones, whose common direction is no guide to theirs.
+        """
+        bias = self.plan.sizes.largest_clipping_bias(self.rows, self.plan.n, self.bound)
+        largest = np.maximum(bias**2 / self.plan.sizes.d, self.clipping_mse)
+        return np.where(self.exceeds_expected_tail, largest, self.clipping_mse)
 
     def share_left_out(self, public: PublicData) -> float:
         """Return the share of private rows that were replaced by zeros because of gaps; 0 if not significant.
