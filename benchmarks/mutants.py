@@ -1854,8 +1854,8 @@ def every_mutant() -> list[Mutant]:
         (
             "responses: no noise of the first pass",
             method,
-            "variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.clipping_mse)",
-            "variance[:, None])[..., None] * unit for variance in (0 * gradient.noise, 0 * gradient.clipping_mse)",
+            "for variance in (gradient.noise**2, gradient.clipping_mse,",
+            "for variance in (0 * gradient.noise, 0 * gradient.clipping_mse,",
             "held",
         ),
         (
@@ -1865,6 +1865,14 @@ def every_mutant() -> list[Mutant]:
             "sampling = robust",
             "equal_variances",
         ),
+        (
+            "responses: rows beyond every bound as those below it",
+            method,
+            "self.estimate.largest_clipping[0] +",
+            "self.estimate.clipping[0] +",
+            "beyond_every_bound",
+        ),
+        ("responses: a long last step", method, "+ np.outer(step, step)", "", "beyond_every_bound"),
         (
             "responses: means of people with public covariates",
             "tables/choices.py",

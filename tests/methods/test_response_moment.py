@@ -157,6 +157,25 @@ def test_its_limits_held_the_fit_of_the_population():
     assert np.median(widths) < 12
 
 
+@pytest.mark.parametrize("moved", ["one response in twenty", "the slope"])
+def test_its_limits_allow_for_rows_beyond_every_bound(moved):
+    """Thirty residuals away: the fit is inside, and the truncation part has an upper bound and the last step."""
+    draw, public, _ = make(4000, 100, 5)
+    few = np.where(np.arange(4000) < 200, 30.0, 0.0)
+    shift = public.residual_scale * (few if moved == "one response in twenty" else 30.0 * draw.private_x[:, 1])
+    far = PrivateRows.from_arrays(draw.private_x, draw.private_y + shift, public.names)
+    outcome = plan(ID, public, 4000, 1.0).run(far, SeededNoise(1), 1)
+    bands, exact, estimate = outcome.bands(), exact_fit(public, far).reveal(TEST), outcome.estimate
+    assert np.all((bands.low <= exact) & (exact <= bands.high))
+    largest = outcome.plan.errors(outcome.where, estimate, estimate.largest_clipping[0])[2]
+    step = outcome.where.to_table(estimate.long_step)[0]
+    assert bands.truncation**2 == pytest.approx(largest.variance + step**2)
+    if moved == "the slope":
+        assert np.any(step != 0)
+    else:
+        assert np.trace(estimate.largest_clipping[0]) > 2 * np.trace(estimate.clipping[0])
+
+
 def test_no_sampling_error_is_below_that_of_equal_variances():
     """Of few public rows one decides a direction, and its residual says nothing: H, of all covariates, does."""
     for seed in range(5):

@@ -409,14 +409,18 @@ class RefinedFit:
 
     @property
     def last_step(self) -> np.ndarray:
-        """Return the last step s (d,) of the first trial, times ``sqrt(1 - 1/z)`` with ``z = s'C^{-1}s/d`` at least 1.
+        """Return the long part (d,) of the first trial's last step, see :func:`long_step`."""
+        return long_step(self.correction[:1] - self.point[:1], self.before.covariance[:1])[0]
 
-        C is the covariance before the step. Truncation of the pilot makes P too small, and the error that remains after
-        a step with such a P is at most as long as the step (proofs/bands.md, 7).
-        """
-        step = self.correction[0] - self.point[0]
-        ratio = float(step @ np.linalg.solve(self.before.covariance[0], step)) / len(step)
-        return np.asarray(step * math.sqrt(max(1 - 1 / max(ratio, 1.0), 0.0)))
+
+def long_step(step: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Return steps s (t, d) times ``sqrt(1 - 1/z)``, with ``z = s'C^{-1}s/d`` at least 1.
+
+    C (t, d, d) is the covariance before the step. Truncation makes the known curvature too small, and the error that
+    remains after a step with such a curvature is at most as long as the step (proofs/bands.md, 7).
+    """
+    ratio = np.sum(step * np.linalg.solve(covariance, step[..., None])[..., 0], axis=1) / step.shape[1]
+    return np.asarray(step * np.sqrt(1 - 1 / np.maximum(ratio, 1.0))[:, None])
 
 
 # Estimates after one pass and after several, with the same properties.
