@@ -32,6 +32,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parent))
 import binagg
+import cond_dp
 import ihm
 import rivals
 import tukey
@@ -55,7 +56,7 @@ FAMILIES = {"linear": "gaussian", "label": "logistic", "count": "poisson"}
 METHODS = {
     "linear": (
         *("joint-pmt", "joint-moment", "public-only", "zero", "pmt-ridge", "ada-ssp", "dp-ols"),
-        *("preconditioned", "descent", "tukey", "ihm", "binagg", "diffprivlib"),
+        *("preconditioned", "descent", "tukey", "ihm", "binagg", "cond-dp", "diffprivlib"),
     ),
     "label": (
         *("pmt-gradients", "public-only", "zero", "pmt-logistic", "pmt-objective", "pmt-score", "napp-public"),
@@ -65,6 +66,8 @@ METHODS = {
 }
 # The project's own methods, apart from those of papers and peers.
 SIBLINGS = ("joint-pmt", "joint-moment", "pmt-gradients", "pmt-objective", "pmt-score")
+# Their guarantee is about responses alone, so that none of them counts as a rival of methods that protect rows.
+RESPONSES_ALONE = ("response-moment", "cond-dp")
 _MOST_LEVELS = 8
 _LARGEST = 20_000
 # Longer standardized fits to labels are nearly separated.
@@ -288,8 +291,9 @@ def measured(id: str, one: Draw, mu: float, trials: int, seed: int, values: Mapp
     elif id in ("tukey", "ihm"):
         fit = {"tukey": tukey.fit, "ihm": ihm.fit}[id]
         coefficients = fit(one.x, one.y, epsilon_from_mu(mu, delta), delta, trials, seed)
-    elif id == "binagg":
-        coefficients = binagg.fit(one.x, one.y, mu, trials, seed)
+    elif id in ("binagg", "cond-dp"):
+        fit = {"binagg": binagg.fit, "cond-dp": cond_dp.fit}[id]
+        coefficients = fit(one.x, one.y, mu, trials, seed)
     elif id == "diffprivlib":
         labels = one.public.family is not GAUSSIAN
         theirs = rivals.diffprivlib(one.x, one.y, epsilon_from_mu(mu, delta), trials, labels, one.public.lam)
@@ -530,7 +534,7 @@ def _rivals(by_case: Mapping[Any, Any], ours: Mapping[tuple[str, float], float],
                 shares = f"{beaten[0]:.2f}/{beaten[1]:.2f}/{max(ratios):.2g}"
                 cells.append(f"mu {mu:g}: {_geometric(ratios):.3g}, {middle} ({shares})")
         text.append("  ".join(cells))
-        if id.split("+")[0] not in SIBLINGS:
+        if id.split("+")[0] not in (*SIBLINGS, *RESPONSES_ALONE):
             for key in keys:
                 outside[key] = min(outside.get(key, math.inf), theirs[key])
     ratios = np.array([ours[key] / max(value, 1e-12) for key, value in outside.items() if key[1] in (0.5, 1.5)])

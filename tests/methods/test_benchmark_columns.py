@@ -1,8 +1,9 @@
-"""What ``benchmarks/accuracy`` compares with: BinAgg from its paper, robust standard errors of the non-private fit."""
+"""What ``benchmarks/accuracy`` compares with: BinAgg and Cond-DP, robust standard errors of the non-private fit."""
 
 from __future__ import annotations
 
 import binagg
+import cond_dp
 import numpy as np
 import pytest
 import zoo
@@ -28,6 +29,46 @@ def test_bins_are_a_partition(seed: int) -> None:
         leaves = binagg._tree(x, mu, np.random.default_rng(seed))
         assert sorted(np.concatenate([each.rows for each in leaves])) == list(range(300))
         assert 4 < len(leaves) <= 302
+
+
+def test_cond_dp_is_least_squares_without_noise(seed: int) -> None:
+    """At an enormous budget it is the fit, in any units, with a dependent column too; at a small one it is finite."""
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([np.ones(800), 1e3 * rng.standard_normal(800), rng.uniform(-1, 1, 800)])
+    y = x @ np.array([0.5, 1.5e-3, -2.0]) + 0.1 * rng.standard_normal(800)
+    exact = np.linalg.lstsq(x, y, rcond=None)[0]
+    assert cond_dp.fit(x, y, 1e9, 2, seed) == pytest.approx(np.tile(exact, (2, 1)), rel=1e-5)
+    twice = np.column_stack([x, x[:, 1]])
+    assert twice @ cond_dp.fit(twice, y, 1e9, 1, seed)[0] == pytest.approx(x @ exact, rel=1e-5)
+    few = cond_dp.fit(x[:20], y[:20], 1e-3, 3, seed)
+    assert few.shape == (3, 3) and np.all(np.isfinite(few))
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(1, 1.0), (2, np.sqrt(1.625))])
+def test_the_steps_of_cond_dp_spend_its_budget(steps: int, expected: float, seed: int, monkeypatch) -> None:
+    """Where all gradients reach the clip 1, the noise of T steps is that of mu/sqrt(T) each, over n rows.
+
+    One feature and responses of 1 and -1 in equal numbers: a step halves what the steps before made of their noise, so
+    the mean of two iterates is 3/4 of the first noise and 1/2 of the second.
+    """
+    monkeypatch.setattr(cond_dp, "STEPS", (steps,))
+    monkeypatch.setattr(cond_dp, "CLIPS", 1)
+    monkeypatch.setattr(cond_dp, "TUNING", 1000)
+    x, y, mu = np.ones((100, 1)), np.tile([1.0, -1.0], 50), 0.7
+    coefficients = cond_dp.fit(x, y, mu, 4000, seed)
+    assert np.std(coefficients) * mu * len(y) == pytest.approx(expected, rel=0.06)
+
+
+def test_a_clip_of_cond_dp_bounds_what_a_response_moves() -> None:
+    """Without noise a step moves by less than clip/n in length for any one response, and by nearly as much for some."""
+    z = np.linalg.qr(np.random.default_rng(1).standard_normal((40, 3)))[0] * np.sqrt(40)
+    tried, quiet, y = np.array([0.2, 1.0]), np.zeros((1, 3, 1)), np.zeros(40)
+    before = next(cond_dp.outputs(z, y, tried, quiet))
+    for response in (0.01, 5.0, -1e6):
+        y[7] = response
+        moved = np.linalg.norm(next(cond_dp.outputs(z, y, tried, quiet)) - before, axis=0)[:, 0]
+        assert np.all(moved <= tried / 40 * (1 + 1e-12))
+    assert moved == pytest.approx(tried / 40)
 
 
 DRAWS = {
@@ -63,3 +104,12 @@ def test_the_report_ends_with_the_row_of_the_accuracy_page():
         *("`mine`", "2", "2.5, 1.25", "0.50, 0.00"),
         *("", "", "0.50, 0.50", "yes"),
     ]
+
+
+def test_a_weaker_guarantee_is_no_rival_from_outside():
+    """The report compares with Cond-DP, but does not count it among those that are nearer at the same guarantee."""
+    line = {"case": "a", "draw": 0, "mu": 0.5, "rule": "5d", "d": 3, "distances": [1.0]}
+    lines = [{**line, "method": id, "errors": [e]} for id, e in (("mine", 2.0), ("cond-dp", 1.0), ("zero", 3.0))]
+    text = zoo.report(lines, "mine")
+    assert "over cond-dp           mu 0.5: 2," in text
+    assert "best from outside, mu .5 and 1.5: nearer by 1.05 in 0.000" in text
