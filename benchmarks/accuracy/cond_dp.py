@@ -6,9 +6,10 @@ gradient is clipped in length, and each of T steps has the budget ``mu/sqrt(T)``
 the learning rate is 1. **It protects the responses alone**: the features are public, so C is exact.
 
 Its advantages: the noise is that for adding or removing a row, as in the authors' program, half of what replacing a
-response needs. The paper tunes without privacy, and so it is here: the clip, T and the output (the last iterate, as in
-that program; the mean of all, as in the theory; the mean of the later half) are those of least true error in releases
-of their own, and the range of clips comes from the private rows.
+response needs (``cond-dp-replace`` in zoo.py has the latter: Cond-DP at half of mu). The paper tunes without privacy,
+and so it is here: the clip, T and the output (the last iterate, as in that program; the mean of all, as in the theory;
+the mean of the later half) are those of least true error in releases of their own, and the range of clips comes from
+the private rows.
 """
 
 from __future__ import annotations
