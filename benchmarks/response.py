@@ -3,9 +3,8 @@
     PYTHONPATH=. PMT_DATA_DIR=DATA python benchmarks/response.py
 
 Distance to the non-private fit in units of the public whitening, root mean square over trials; geometric mean of the
-ratio over draws of public and private rows. ``joint-pmt`` protects whole rows, the others responses alone. Cond-DP
-(arXiv 2606.18773) has the noise for adding or removing a row, or that for replacing a response, which is twice as much
-and what the guarantee of ``response-moment`` needs. What else it is given is in ``benchmarks/accuracy/cond_dp.py``.
+ratio over draws of public and private rows. ``joint-pmt`` protects whole rows, the others responses alone. The variants
+of Cond-DP (arXiv 2606.18773) and what each is given are described in ``benchmarks/accuracy/cond_dp.py``.
 """
 
 from __future__ import annotations
@@ -31,11 +30,7 @@ from pmtcore.tables.problem import Problem, prepare
 from pmtcore.tables.table import table_from
 
 IDS = ("response-moment", "joint-pmt")
-RATIOS = (
-    ("response-moment", "joint-pmt"),
-    *(("response-moment", other) for other in ("cond-dp", "cond-dp-replace")),
-    *(("joint-pmt", other) for other in ("cond-dp", "cond-dp-replace")),
-)
+RATIOS = (IDS, *((ours, theirs) for ours in IDS for theirs in cond_dp.VARIANTS))
 TABLES = {"demo": "", "white-wine": "quality", "power-plant": "PE"}
 _LOOK = Curator("a benchmark of public tables")
 
@@ -55,10 +50,8 @@ def errors(problem: Problem, mu: float, trials: int, seed: int) -> dict[str, flo
     """Return the error of each method."""
     exact = exact_fit(problem.public, problem.private).reveal(_LOOK)
     rows = problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(_LOOK)
-    released = {
-        id: cond_dp.fit(rows[:, :-1], rows[:, -1], its_mu, trials, seed)
-        for id, its_mu in (("cond-dp", mu), ("cond-dp-replace", mu / 2))
-    }
+    x, y = rows[:, :-1], rows[:, -1]
+    released = {variant: cond_dp.fit(x, y, mu, trials, seed, variant) for variant in cond_dp.VARIANTS}
     for id in IDS:
         entry = method(id)
         plan = entry.plan(problem.public, problem.private.n, Budget(mu), make_parameters(entry, {}))

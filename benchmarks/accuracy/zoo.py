@@ -56,7 +56,7 @@ FAMILIES = {"linear": "gaussian", "label": "logistic", "count": "poisson"}
 METHODS = {
     "linear": (
         *("joint-pmt", "joint-moment", "public-only", "zero", "pmt-ridge", "ada-ssp", "dp-ols"),
-        *("preconditioned", "descent", "tukey", "ihm", "binagg", "cond-dp", "cond-dp-replace", "diffprivlib"),
+        *("preconditioned", "descent", "tukey", "ihm", "binagg", *cond_dp.VARIANTS, "diffprivlib"),
     ),
     "label": (
         *("pmt-gradients", "public-only", "zero", "pmt-logistic", "pmt-objective", "pmt-score", "napp-public"),
@@ -67,7 +67,7 @@ METHODS = {
 # The project's own methods, apart from those of papers and peers.
 SIBLINGS = ("joint-pmt", "joint-moment", "pmt-gradients", "pmt-objective", "pmt-score")
 # Their guarantee is about responses alone, so that none of them counts as a rival of methods that protect rows.
-RESPONSES_ALONE = ("response-moment", "cond-dp", "cond-dp-replace")
+RESPONSES_ALONE = ("response-moment", *cond_dp.VARIANTS)
 _MOST_LEVELS = 8
 _LARGEST = 20_000
 # Longer standardized fits to labels are nearly separated.
@@ -293,8 +293,8 @@ def measured(id: str, one: Draw, mu: float, trials: int, seed: int, values: Mapp
         coefficients = fit(one.x, one.y, epsilon_from_mu(mu, delta), delta, trials, seed)
     elif id == "binagg":
         coefficients = binagg.fit(one.x, one.y, mu, trials, seed)
-    elif id in ("cond-dp", "cond-dp-replace"):
-        coefficients = cond_dp.fit(one.x, one.y, mu if id == "cond-dp" else mu / 2, trials, seed)
+    elif id in cond_dp.VARIANTS:
+        coefficients = cond_dp.fit(one.x, one.y, mu, trials, seed, id)
     elif id == "diffprivlib":
         labels = one.public.family is not GAUSSIAN
         theirs = rivals.diffprivlib(one.x, one.y, epsilon_from_mu(mu, delta), trials, labels, one.public.lam)

@@ -40,6 +40,9 @@ def test_cond_dp_is_least_squares_without_noise(seed: int) -> None:
     assert cond_dp.fit(x, y, 1e9, 2, seed) == pytest.approx(np.tile(exact, (2, 1)), rel=1e-5)
     twice = np.column_stack([x, x[:, 1]])
     assert twice @ cond_dp.fit(twice, y, 1e9, 1, seed)[0] == pytest.approx(x @ exact, rel=1e-5)
+    # the mean of all iterates lags behind the last
+    assert cond_dp.fit(x, y, 1e9, 1, seed, "cond-dp-fixed")[0] == pytest.approx(exact, rel=0.1)
+    assert np.array_equal(cond_dp.fit(x, y, 1.0, 2, seed, "cond-dp-replace"), cond_dp.fit(x, y, 0.5, 2, seed))
     few = cond_dp.fit(x[:20], y[:20], 1e-3, 3, seed)
     assert few.shape == (3, 3) and np.all(np.isfinite(few))
 
@@ -63,10 +66,10 @@ def test_a_clip_of_cond_dp_bounds_what_a_response_moves() -> None:
     """Without noise a step moves by less than clip/n in length for any one response, and by nearly as much for some."""
     z = np.linalg.qr(np.random.default_rng(1).standard_normal((40, 3)))[0] * np.sqrt(40)
     tried, quiet, y = np.array([0.2, 1.0]), np.zeros((1, 3, 1)), np.zeros(40)
-    before = next(cond_dp.outputs(z, y, tried, quiet))
+    before = cond_dp.outputs(z, y, tried, quiet)[0]
     for response in (0.01, 5.0, -1e6):
         y[7] = response
-        moved = np.linalg.norm(next(cond_dp.outputs(z, y, tried, quiet)) - before, axis=0)[:, 0]
+        moved = np.linalg.norm(cond_dp.outputs(z, y, tried, quiet)[0] - before, axis=0)[:, 0]
         assert np.all(moved <= tried / 40 * (1 + 1e-12))
     assert moved == pytest.approx(tried / 40)
 
