@@ -1872,6 +1872,13 @@ def every_mutant() -> list[Mutant]:
             "self.estimate.clipping[0] +",
             "beyond_every_bound",
         ),
+        (
+            "responses: rows beyond every bound unsaid",
+            method,
+            "if self.gradients[-1].exceeds",
+            "if False and self.gradients[-1].exceeds",
+            "beyond_every_bound",
+        ),
         ("responses: a long last step", method, "+ np.outer(step, step)", "", "beyond_every_bound"),
         (
             "responses: means of people with public covariates",

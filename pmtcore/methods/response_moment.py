@@ -21,7 +21,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours, Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import InputError, ReleaseMessage
+from pmtcore.base.messages import InputError, Note, ReleaseMessage, ReleaseNote
 from pmtcore.base.private_rows import Curator, Private, PrivateRows, RowCache
 from pmtcore.base.strict_json import Json
 from pmtcore.base.symmetric import symmetric_from_lower
@@ -264,6 +264,10 @@ class ResponseOutcome(Outcome):
         step = self.estimate.long_step[0]
         clipped = self.estimate.largest_clipping[0] + np.outer(step, step)
         return limits(self.coefficients[0], *self.plan.errors(self.where, self.estimate, clipped))
+
+    def notes(self) -> tuple[str, ...]:
+        """Return a note where far more rows lie beyond every bound than public rows predict."""
+        return (Note(ReleaseNote.HEAVY_TRUNCATION),) if self.gradients[-1].exceeds_expected_tail[0] else ()
 
     def released(self) -> Mapping[str, Json]:
         """Return the last bound, and the share of rows beyond it."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import pmtcore as pc
 from pmtcore.accounting.budgets import ONLY_RESPONSES, Budget, Guarantee, Neighbours, Unit
 from pmtcore.auditing.lower_bound import audit
-from pmtcore.base.messages import ReleaseMessage, TableMessage
+from pmtcore.base.messages import Note, ReleaseMessage, ReleaseNote, TableMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
@@ -160,13 +160,14 @@ def test_its_limits_held_the_fit_of_the_population():
 @pytest.mark.parametrize("moved", ["one response in twenty", "the slope"])
 def test_its_limits_allow_for_rows_beyond_every_bound(moved):
     """Thirty residuals away: the fit is inside, and the truncation part has an upper bound and the last step."""
-    draw, public, _ = make(4000, 100, 5)
+    draw, public, near = make(4000, 100, 5)
     few = np.where(np.arange(4000) < 200, 30.0, 0.0)
     shift = public.residual_scale * (few if moved == "one response in twenty" else 30.0 * draw.private_x[:, 1])
     far = PrivateRows.from_arrays(draw.private_x, draw.private_y + shift, public.names)
     outcome = plan(ID, public, 4000, 1.0).run(far, SeededNoise(1), 1)
     bands, exact, estimate = outcome.bands(), exact_fit(public, far).reveal(TEST), outcome.estimate
     assert np.all((bands.low <= exact) & (exact <= bands.high))
+    assert not plan(ID, public, 4000, 1.0).run(near, SeededNoise(1), 1).notes()
     largest = outcome.plan.errors(outcome.where, estimate, estimate.largest_clipping[0])[2]
     step = outcome.where.to_table(estimate.long_step)[0]
     assert bands.truncation**2 == pytest.approx(largest.variance + step**2)
@@ -174,6 +175,7 @@ def test_its_limits_allow_for_rows_beyond_every_bound(moved):
         assert np.any(step != 0)
     else:
         assert np.trace(estimate.largest_clipping[0]) > 2 * np.trace(estimate.clipping[0])
+        assert outcome.notes() == (Note(ReleaseNote.HEAVY_TRUNCATION),)
 
 
 def test_no_sampling_error_is_below_that_of_equal_variances():
