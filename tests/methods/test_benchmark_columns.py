@@ -116,3 +116,13 @@ def test_a_weaker_guarantee_is_no_rival_from_outside():
     text = zoo.report(lines, "mine")
     assert "over cond-dp           mu 0.5: 2," in text
     assert "best from outside, mu .5 and 1.5: nearer by 1.05 in 0.000" in text
+
+
+def test_alarms_are_counted_where_both_samples_are_of_one_population() -> None:
+    """Private rows drawn again and again from what the public rows left are of another."""
+    common = {"case": "a", "mu": 1.0, "method": "joint-pmt", "rule": "5d", "d": 3, "errors": [0.1]}
+    lines = [
+        common | {"draw": number, "large": large, "alarm": number == 0}
+        for number, large in ((0, True), (1, True), (1, False), (2, False))
+    ]
+    assert zoo.pooled(lines)["a", 1.0, "joint-pmt"]["alarm"] == [False, False, False]
