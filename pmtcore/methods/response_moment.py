@@ -111,8 +111,8 @@ class Estimate:
         """Return the public fit, with the covariance of its error and of the sampling error of n rows."""
         d, root = coordinates.public.d, coordinates.whitening
         prior = root.T @ (coordinates.public.fit_covariance + np.eye(d) / n) @ root
-        nothing = np.zeros((trials, d, d))
-        return cls(nothing[:, 0], nothing + prior, nothing, nothing, nothing, nothing[:, 0])
+        vectors, matrices = np.zeros((trials, d)), np.zeros((trials, d, d))
+        return cls(vectors, matrices + prior, matrices, matrices, matrices, vectors)
 
     def after(self, coordinates: PublicCoordinates, gradient: Gradient) -> Estimate:
         """Return the estimate combined with a clipped cross moment at its mean (proofs/response.md, 4)."""

@@ -613,12 +613,12 @@ class GradientNorms:
 
         A clipped row shifts the mean by its excess over the bound, partly in a direction common to all clipped rows.
         """
-        excess = np.maximum(self._midpoints - bounds[:, None], 0.0)  # (B, K)
+        excess = self._excess_over(bounds)
         return self._mean_square_shift(rows @ (excess**2).T, rows @ excess.T, rows @ (excess > 0).T, n)
 
     def clipping_mse(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
         """Return the squared error (T,) expected from clipping at one bound (T,) for each row of counts (T, K)."""
-        excess = np.maximum(self._midpoints - bounds[:, None], 0.0)
+        excess = self._excess_over(bounds)
         squares, sums = np.sum(rows * excess**2, axis=1), np.sum(rows * excess, axis=1)
         return self._mean_square_shift(squares, sums, np.sum(rows * (excess > 0), axis=1), n)
 
@@ -640,8 +640,12 @@ class GradientNorms:
         power = np.maximum((counted + PRIOR_ROWS) / (rows[:, tail] @ logs + PRIOR_ROWS / PRIOR_POWER), LEAST_POWER)
         edge = self.edges[-1]
         beyond = rows[:, -1] * (edge / low[-1]) ** -power * edge / (power - 1)
-        excess = np.maximum(self._midpoints - bounds[:, None], 0.0)
+        excess = self._excess_over(bounds)
         return np.asarray((np.sum(rows * excess, axis=1) + beyond) / n)
+
+    def _excess_over(self, bounds: np.ndarray) -> np.ndarray:
+        """Return the excess (B, K) of a length in the middle of each bin over each bound (B,)."""
+        return np.maximum(self._midpoints - bounds[:, None], 0.0)
 
     @staticmethod
     def _mean_square_shift(squares: np.ndarray, sums: np.ndarray, many: np.ndarray, n: int) -> np.ndarray:

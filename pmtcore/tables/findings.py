@@ -426,13 +426,10 @@ def _feature_findings(private: Table, public: Table, choices: Choices, features:
         kind = choices.kinds.get(name, rule.kind)
         decided = name in choices.kinds or name in choices.levels
         counts = schema.frequencies(column) if kind == "level" else {}
-        if (
-            name in features
-            and _NUMBERS <= share < 1
-            and name not in choices.levels
-            and choices.kinds.get(name) != "level"
-        ):
-            columns_of_word.setdefault(schema.first_text(column, public.decimal), []).append(name)
+        has_words = _NUMBERS <= share < 1
+        word = schema.first_text(column, public.decimal) if has_words else ""
+        if has_words and name in features and name not in choices.levels and choices.kinds.get(name) != "level":
+            columns_of_word.setdefault(word, []).append(name)
         signed_repairs, date_repairs = (
             _read_as_written(name, counts, choices, public.decimal),
             _read_as_dates(name, counts, choices),
@@ -444,9 +441,8 @@ def _feature_findings(private: Table, public: Table, choices: Choices, features:
         elif date_repairs and name in features and name not in choices.levels:
             example = next(text for text in counts if "/" in text)
             yield Finding(Note(TableNote.OPEN_DATES, column=name, example=example), (name,), repairs=date_repairs)
-        elif kind == "level" and not decided and _NUMBERS <= share < 1 and len(counts) > _MOST_GRADES:
-            example = schema.first_text(column, public.decimal)
-            note = Note(TableNote.NUMBERS_AS_CATEGORIES, share=share, column=name, count=len(counts), example=example)
+        elif kind == "level" and not decided and has_words and len(counts) > _MOST_GRADES:
+            note = Note(TableNote.NUMBERS_AS_CATEGORIES, share=share, column=name, count=len(counts), example=word)
             as_numbers, as_categories = [_read_as_kind(name, each, choices) for each in ("number", "level")]
             yield Finding(note, (name,), repairs=(as_numbers, as_categories))
         elif kind == "level" and name not in choices.levels and _MOSTLY_NUMBERS <= share < 1:
